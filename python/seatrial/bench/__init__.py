@@ -1,0 +1,3 @@
+"""Placeholder of the room bench."""
+
+__all__: list[str] = []

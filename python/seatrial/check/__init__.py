@@ -1,0 +1,3 @@
+"""Placeholder of the room check."""
+
+__all__: list[str] = []

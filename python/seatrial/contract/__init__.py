@@ -1,0 +1,3 @@
+"""Placeholder of the room contract."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Placeholder of the room engine."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Placeholder of the room records."""
+
+__all__: list[str] = []

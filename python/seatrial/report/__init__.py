@@ -1,0 +1,3 @@
+"""Placeholder of the room report."""
+
+__all__: list[str] = []

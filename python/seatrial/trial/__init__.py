@@ -1,0 +1,3 @@
+"""Placeholder of the room trial."""
+
+__all__: list[str] = []

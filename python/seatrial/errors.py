@@ -4,7 +4,8 @@ SeatrialError
 ├── UsageError                exit 2: the command or a file was used wrongly
 │   └── ContractError         a package file breaks its schema or names something that is not there
 ├── MissingError              exit 3: something is missing on this machine
-│   └── EngineError           the server or the generator could not start, or died
+│   ├── EngineError           the server or the generator could not start, or died
+│   └── RecordError           a record could not be written or read: full disk, torn file
 ├── GateError                 exit 1: a check or a gate said no
 └── InvalidMeasurementError   exit 4: the measurement cannot carry a verdict
 """
@@ -19,6 +20,7 @@ __all__ = [
     "GateError",
     "InvalidMeasurementError",
     "MissingError",
+    "RecordError",
     "SeatrialError",
     "UsageError",
 ]
@@ -60,6 +62,12 @@ class EngineError(MissingError):
     """The server or the load generator could not start, or died."""
 
     code = "engine"
+
+
+class RecordError(MissingError):
+    """A record could not be written or read: full disk, no rights, torn file."""
+
+    code = "record"
 
 
 class GateError(SeatrialError):

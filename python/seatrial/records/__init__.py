@@ -1,3 +1,83 @@
-"""Placeholder of the room records."""
+"""What was found: typed, dated, versioned evidence, written by the program once and never rewritten."""
 
-__all__: list[str] = []
+from seatrial.records.envelope import (
+    SCHEMA_VERSION,
+    FileRef,
+    HostFingerprint,
+    PackageRef,
+    Record,
+    RecordKind,
+    RecordStatus,
+)
+from seatrial.records.figures import (
+    GeneratorHealth,
+    LoadSummary,
+    Percentiles,
+    Quantile,
+    QuantileName,
+    SecondPoint,
+    StageTime,
+    figure_text,
+)
+from seatrial.records.host import host_fingerprint
+from seatrial.records.reading import load_record, record_folder
+from seatrial.records.store import RecordWriter
+from seatrial.records.streams import SystemSample, SystemWriter, read_stream, read_system
+from seatrial.records.trial import (
+    BatchingFinding,
+    BenchPayload,
+    Event,
+    FindingRow,
+    GoldenResult,
+    Knee,
+    NextStep,
+    Outcome,
+    Phase,
+    PhaseKind,
+    ProcessSummary,
+    PromiseResult,
+    SystemSummary,
+    TrialPayload,
+    Verdict,
+)
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "BatchingFinding",
+    "BenchPayload",
+    "Event",
+    "FileRef",
+    "FindingRow",
+    "GeneratorHealth",
+    "GoldenResult",
+    "HostFingerprint",
+    "Knee",
+    "LoadSummary",
+    "NextStep",
+    "Outcome",
+    "PackageRef",
+    "Percentiles",
+    "Phase",
+    "PhaseKind",
+    "ProcessSummary",
+    "PromiseResult",
+    "Quantile",
+    "QuantileName",
+    "Record",
+    "RecordKind",
+    "RecordStatus",
+    "RecordWriter",
+    "SecondPoint",
+    "StageTime",
+    "SystemSample",
+    "SystemSummary",
+    "SystemWriter",
+    "TrialPayload",
+    "Verdict",
+    "figure_text",
+    "host_fingerprint",
+    "load_record",
+    "read_stream",
+    "read_system",
+    "record_folder",
+]

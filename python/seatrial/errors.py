@@ -50,6 +50,13 @@ class ContractError(UsageError):
 
     code = "contract"
 
+    def __init__(
+        self, message: str, *, hint: str | None = None, file: str | None = None, line: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.file = file
+        self.line = line
+
 
 class MissingError(SeatrialError):
     """Something that the work needs is missing on this machine."""

@@ -42,7 +42,10 @@ def command_sections(command: click.Command, path: str) -> Iterator[str]:
 
 def settings_page() -> str:
     """The table of settings."""
-    rows = [f"| `{s.name}` | `{s.default}` | `{s.environment}` | `{s.flag}` | {s.meaning} |" for s in SETTINGS.values()]
+    rows = [
+        f"| `{s.name}` | `{s.default}` | `{s.environment}` | `{s.flag}` | {s.meaning} |"
+        for s in SETTINGS.values()
+    ]
     head = "| setting | default | environment | flag | meaning |\n|---|---|---|---|---|"
     order = "A flag beats the environment, the environment beats the default."
     return NOTE + f"# Settings\n\n{order}\n\n{head}\n" + "\n".join(rows) + "\n"

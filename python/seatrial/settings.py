@@ -37,8 +37,12 @@ SETTINGS: dict[str, Setting] = {
     s.name: s
     for s in (
         Setting("host", "127.0.0.1", "Address the server binds; loopback unless said otherwise."),
-        Setting("records", "records", "Folder that records are written to, relative to the working directory."),
-        Setting("runtime", "", "Path of the ONNX Runtime library; empty means the one of the installed wheel."),
+        Setting(
+            "records", "records", "Folder that records are written to, relative to the working directory."
+        ),
+        Setting(
+            "runtime", "", "Path of the ONNX Runtime library; empty means the one of the installed wheel."
+        ),
     )
 }
 
@@ -52,7 +56,9 @@ def resolve(name: str, flag: str | None = None) -> str:
     try:
         setting = SETTINGS[name]
     except KeyError:
-        raise UsageError(f"there is no setting `{name}`", hint=f"the settings are {', '.join(SETTINGS)}") from None
+        raise UsageError(
+            f"there is no setting `{name}`", hint=f"the settings are {', '.join(SETTINGS)}"
+        ) from None
     if flag is not None:
         return flag
     return os.environ.get(setting.environment, setting.default)

@@ -153,7 +153,11 @@ def test_nothing_names_a_machine() -> None:
     pattern = re.compile(r"/(?:home|Users)/\w+/|/work/|/root/|artifactory|--index-url https?:")
     named = []
     for path in FILES:
-        if path.suffix not in TEXT_SUFFIXES or path.stat().st_size > 2_000_000 or path.is_relative_to(ROOT / "tests" / "house"):
+        if (
+            path.suffix not in TEXT_SUFFIXES
+            or path.stat().st_size > 2_000_000
+            or path.is_relative_to(ROOT / "tests" / "house")
+        ):
             continue
         try:
             text = path.read_text()

@@ -1,3 +1,23 @@
-"""Placeholder of the room trial."""
+"""The flow before production: check, serve, golden rows, load, verdict, record, report."""
 
-__all__: list[str] = []
+from seatrial.trial.golden import GoldenRow, ask, compare_golden
+from seatrial.trial.knee import Budget, StepResult, judge_step, knee_of
+from seatrial.trial.plan import PROFILES, Plan, Step, profile
+from seatrial.trial.verdict import Evidence, judge, promises
+
+__all__ = [
+    "PROFILES",
+    "Budget",
+    "Evidence",
+    "GoldenRow",
+    "Plan",
+    "Step",
+    "StepResult",
+    "ask",
+    "compare_golden",
+    "judge",
+    "judge_step",
+    "knee_of",
+    "profile",
+    "promises",
+]

@@ -1,7 +1,7 @@
 """The verdict: promises of the package beside what the hold phase measured. Pure: values in, verdict out.
 
-A disturbance (a busy neighbour, a saturated generator) can only make figures worse. So a promise kept under it
-is kept; a promise broken under it is nobody's fault yet: the measurement is invalid, neither pass nor fail.
+A disturbance (a busy neighbour, a saturated generator) can only make figures worse. So a promise kept under
+it is kept; a promise broken under it is nobody's fault yet: the measurement is invalid, no pass and no fail.
 """
 
 from __future__ import annotations

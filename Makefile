@@ -56,7 +56,7 @@ test: check $(STAMP)-examples ## check, then every test of both languages
 test-fast: $(STAMP)-dev $(STAMP)-native ## the tests that take less than ten seconds each
 	$(BIN)/python -m pytest tests -m 'not slow'
 
-bench: $(STAMP)-dev $(STAMP)-examples $(STAMP)-native ## our server beside in-process onnxruntime and a plain Python wrap, one interleaved run
+bench: $(STAMP)-dev $(STAMP)-bench $(STAMP)-examples $(STAMP)-native ## our server beside in-process onnxruntime and a plain Python wrap, one interleaved run
 	$(BIN)/python examples/01-movie-ctr/prepare.py
 	$(BIN)/python benchmarks/beside_peers.py
 
@@ -64,7 +64,7 @@ docs: $(STAMP)-dev $(STAMP)-native ## write the generated reference pages and sc
 	$(BIN)/python tools/generate.py
 
 lock: $(STAMP)-dev ## resolve the Python locks anew
-	for name in base dev; do $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
+	for name in base dev bench; do $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --quiet "requirements/$$name.in" -o "requirements/$$name.lock"; done
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-deps \
 	  --no-emit-index-url --no-header --no-annotate --quiet requirements/examples.in -o requirements/examples.lock
@@ -86,6 +86,10 @@ $(STAMP)-base: requirements/base.lock | $(STAMP)-venv
 
 $(STAMP)-dev: requirements/dev.lock $(STAMP)-base
 	$(PIP) -r requirements/dev.lock
+	@touch $@
+
+$(STAMP)-bench: requirements/bench.lock $(STAMP)-base
+	$(PIP) -r requirements/bench.lock
 	@touch $@
 
 $(STAMP)-examples: requirements/examples.lock $(STAMP)-base

@@ -1,3 +1,5 @@
-"""Placeholder of the room report."""
+"""Records become reports: one HTML file, Markdown and JSON, from the same record and with the same figures."""
 
-__all__: list[str] = []
+from seatrial.report.rendering import FORMATS, Format, render
+
+__all__ = ["FORMATS", "Format", "render"]

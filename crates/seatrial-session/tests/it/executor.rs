@@ -1,0 +1,187 @@
+//! The executor: rows to their owners, one bad row alone, gone clients, wrong declarations, panics.
+
+use std::sync::{Arc, Mutex};
+
+use seatrial_metrics::Registry;
+use seatrial_session::{ExecutorMetrics, SharedSession, run_executor};
+use seatrial_types::{Code, Error, Request, Result, Runner, Stage, Tensor};
+
+use crate::dock::{self, Given, as_floats, floats, integers, request, strings};
+
+fn metrics() -> ExecutorMetrics {
+    ExecutorMetrics::register(&Registry::new(), &[("model", "m")]).unwrap()
+}
+
+/// A stand-in that doubles floats, keeps what came, and does what a test asks on certain values.
+struct Stand {
+    seen: Arc<Mutex<Vec<Vec<usize>>>>,
+    outputs: fn(&[Tensor]) -> Result<Vec<Tensor>>,
+}
+
+impl Runner for Stand {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.seen.lock().unwrap().push(inputs[0].shape.clone());
+        (self.outputs)(inputs)
+    }
+}
+
+struct Outcome {
+    /// Shapes of the first input of every run.
+    seen: Vec<Vec<usize>>,
+    complaints: Vec<String>,
+    metrics: ExecutorMetrics,
+}
+
+fn execute(batches: Vec<Vec<Request>>, outputs: fn(&[Tensor]) -> Result<Vec<Tensor>>) -> Outcome {
+    let (seen, complaints) = (Arc::default(), Arc::new(Mutex::new(Vec::new())));
+    let (metrics, told) = (metrics(), Arc::clone(&complaints));
+    let runner = Box::new(Stand { seen: Arc::clone(&seen), outputs });
+    let complain = Box::new(move |text: &str| told.lock().unwrap().push(text.to_owned()));
+    run_executor(Given::new(batches), runner, metrics.clone(), complain);
+    let seen = seen.lock().unwrap().clone();
+    Outcome { seen, complaints: complaints.lock().unwrap().clone(), metrics }
+}
+
+fn twice(inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    let values: Vec<f32> = as_floats(&inputs[0]).iter().map(|x| 2.0 * x).collect();
+    if values.contains(&26.0) {
+        return Err(Error::invalid("thirteen"));
+    }
+    assert!(!values.contains(&1332.0), "the stand-in was told to panic");
+    Ok(vec![floats(&inputs[0].shape, &values)])
+}
+
+#[test]
+fn rows_come_back_to_their_owners() {
+    let (a, mut a_answer) = request(vec![floats(&[1, 2], &[1.0, 2.0])], 1);
+    let (b, mut b_answer) = request(vec![floats(&[3, 2], &[3.0, 4.0, 5.0, 6.0, 7.0, 8.0])], 3);
+    let (c, mut c_answer) = request(vec![floats(&[2, 2], &[9.0, 10.0, 11.0, 12.0])], 2);
+    let outcome = execute(vec![vec![a, b, c]], twice);
+    assert_eq!(outcome.seen, [[6, 2]], "one run for all");
+    let [a, b, c] = [&mut a_answer, &mut b_answer, &mut c_answer].map(|answer| answer.try_recv().unwrap());
+    assert_eq!(a.outcome.unwrap()[0], floats(&[1, 2], &[2.0, 4.0]));
+    assert_eq!(b.outcome.unwrap()[0], floats(&[3, 2], &[6.0, 8.0, 10.0, 12.0, 14.0, 16.0]));
+    assert_eq!(c.outcome.unwrap()[0], floats(&[2, 2], &[18.0, 20.0, 22.0, 24.0]));
+    let spent: std::time::Duration = Stage::ALL.into_iter().map(|stage| b.stages.spent(stage)).sum();
+    assert_eq!(spent, b.stages.total());
+    assert!(b.stages.spent(Stage::CopyIn).as_nanos() > 0 && b.stages.spent(Stage::Run).as_nanos() > 0);
+}
+
+#[test]
+fn strings_are_split_by_rows_too() {
+    let texts: [&[u8]; 6] = [b"", b"ab", b"\0\0", b"c", b"dddd", b"e"];
+    let (a, mut a_answer) = request(vec![strings(&[1, 2], &texts[..2])], 1);
+    let (b, mut b_answer) = request(vec![strings(&[2, 2], &texts[2..])], 2);
+    execute(vec![vec![a, b]], |inputs| Ok(inputs.to_vec()));
+    assert_eq!(a_answer.try_recv().unwrap().outcome.unwrap()[0], strings(&[1, 2], &texts[..2]));
+    assert_eq!(b_answer.try_recv().unwrap().outcome.unwrap()[0], strings(&[2, 2], &texts[2..]));
+}
+
+#[test]
+fn a_single_request_is_run_on_its_own_buffers() {
+    let input = floats(&[2, 1], &[1.0, 2.0]);
+    let start = input.data.as_ptr();
+    let (a, mut answer) = request(vec![input], 2);
+    execute(vec![vec![a]], |inputs| Ok(inputs.to_vec()));
+    assert_eq!(answer.try_recv().unwrap().outcome.unwrap()[0].data.as_ptr(), start);
+}
+
+#[test]
+fn a_bad_row_fails_alone() {
+    let (requests, mut answers): (Vec<_>, Vec<_>) =
+        (10..18u8).map(|i| request(vec![floats(&[1, 1], &[f32::from(i)])], 1)).unzip();
+    let (next, mut next_answer) = request(vec![floats(&[1, 1], &[1.0])], 1);
+    let outcome = execute(vec![requests, vec![next]], twice);
+    for (i, answer) in (10..18u8).zip(&mut answers) {
+        match answer.try_recv().unwrap().outcome {
+            Ok(outputs) => assert_eq!(as_floats(&outputs[0]), [2.0 * f32::from(i)]),
+            Err(error) => assert_eq!((i, error.code), (13, Code::InvalidArgument)),
+        }
+    }
+    assert!(next_answer.try_recv().unwrap().outcome.is_ok());
+    assert_eq!(outcome.metrics.isolated.get(), 8);
+    assert_eq!((outcome.metrics.runs_ok.get(), outcome.metrics.runs_failed.get()), (8, 2));
+}
+
+#[test]
+fn a_panic_costs_one_request() {
+    let (requests, mut answers): (Vec<_>, Vec<_>) =
+        [1.0, 666.0, 3.0].map(|x| request(vec![floats(&[1, 1], &[x])], 1)).into_iter().unzip();
+    let (next, mut next_answer) = request(vec![floats(&[1, 1], &[4.0])], 1);
+    let outcome = execute(vec![requests, vec![next]], twice);
+    assert!(answers[0].try_recv().unwrap().outcome.is_ok());
+    assert_eq!(answers[1].try_recv().unwrap().outcome.unwrap_err().code, Code::Internal);
+    assert!(answers[2].try_recv().unwrap().outcome.is_ok());
+    assert!(next_answer.try_recv().unwrap().outcome.is_ok());
+    assert_eq!(outcome.metrics.panics.get(), 2, "once joined, once alone");
+}
+
+#[test]
+fn requests_whose_client_has_gone_are_not_run() {
+    let (a, a_answer) = request(vec![floats(&[1, 1], &[1.0])], 1);
+    let (b, mut b_answer) = request(vec![floats(&[1, 1], &[2.0])], 1);
+    let (c, c_answer) = request(vec![floats(&[1, 1], &[3.0])], 1);
+    drop((a_answer, c_answer));
+    let outcome = execute(vec![vec![a, b], vec![c]], twice);
+    assert_eq!(outcome.seen, [[1, 1]]);
+    assert_eq!(as_floats(&b_answer.try_recv().unwrap().outcome.unwrap()[0]), [4.0]);
+    assert_eq!(outcome.metrics.client_gone.get(), 2);
+}
+
+#[test]
+fn a_model_that_must_not_be_joined_is_found_and_told_once() {
+    let pair = |x: f32| [x, x + 1.0].map(|x| request(vec![floats(&[1, 1], &[x])], 1)).into_iter().unzip();
+    let (first, mut first_answers): (Vec<_>, Vec<_>) = pair(1.0);
+    let (second, mut second_answers): (Vec<_>, Vec<_>) = pair(3.0);
+    // The output does not follow the rows of the input.
+    let column = |inputs: &[Tensor]| Ok(vec![floats(&[1, inputs[0].shape[0]], &as_floats(&inputs[0]))]);
+    let outcome = execute(vec![first, second], column);
+    for (answer, x) in first_answers.iter_mut().chain(&mut second_answers).zip([1.0, 2.0, 3.0, 4.0]) {
+        assert_eq!(as_floats(&answer.try_recv().unwrap().outcome.unwrap()[0]), [x]);
+    }
+    assert_eq!(outcome.complaints, ["output 0 has the shape [1, 2] for 2 joined rows"]);
+    assert_eq!(outcome.seen, [[2, 1], [1, 1], [1, 1], [1, 1], [1, 1]], "joined once, then never again");
+}
+
+#[test]
+fn scalar_outputs_and_short_strings_are_no_rows() {
+    let pair = || [1.0, 2.0].map(|x| request(vec![floats(&[1, 1], &[x])], 1)).into_iter().unzip();
+    let (requests, _answers): (Vec<_>, Vec<_>) = pair();
+    let scalar = execute(vec![requests], |_| Ok(vec![floats(&[], &[1.0])]));
+    assert_eq!(scalar.complaints, ["output 0 has the shape [] for 2 joined rows"]);
+}
+
+#[test]
+fn a_real_lookup_with_one_bad_id_among_eight_requests() {
+    let Some(runtime) = dock::runtime() else { return };
+    let session = Arc::new(dock::open(&runtime, "lookup.onnx", &dock::lookup()));
+    let ids: [&[i64]; 8] = [&[0], &[1, 2], &[3], &[4, 8], &[5], &[6, 7, 0], &[1], &[2]];
+    let (requests, mut answers): (Vec<_>, Vec<_>) =
+        ids.map(|ids| request(vec![integers(&[ids.len()], ids)], ids.len())).into_iter().unzip();
+    let again = ids.map(|ids| request(vec![integers(&[ids.len()], ids)], ids.len()));
+    let good: Vec<_> =
+        again.into_iter().enumerate().filter(|(at, _)| *at != 3).map(|(_, pair)| pair).collect();
+    let (good, mut good_answers): (Vec<_>, Vec<_>) = good.into_iter().unzip();
+    let metrics = metrics();
+    let runner = Box::new(SharedSession(session));
+    run_executor(Given::new(vec![requests, good]), runner, metrics.clone(), Box::new(|_| ()));
+    for (at, (answer, ids)) in answers.iter_mut().zip(ids).enumerate() {
+        let outcome = answer.try_recv().unwrap().outcome;
+        if at == 3 {
+            assert_eq!(outcome.unwrap_err().code, Code::InvalidArgument);
+        } else {
+            assert_eq!(as_floats(&outcome.unwrap()[0]), rows_of(ids));
+        }
+    }
+    let good_ids = ids.into_iter().enumerate().filter(|(at, _)| *at != 3).map(|(_, ids)| ids);
+    for (answer, ids) in good_answers.iter_mut().zip(good_ids) {
+        assert_eq!(as_floats(&answer.try_recv().unwrap().outcome.unwrap()[0]), rows_of(ids));
+    }
+    // Eight alone after one failed joined run, then seven in one.
+    assert_eq!((metrics.runs_ok.get(), metrics.runs_failed.get(), metrics.isolated.get()), (8, 2, 8));
+}
+
+/// The rows 0, 1 / 2, 3 / … of the test model's table.
+fn rows_of(ids: &[i64]) -> Vec<f32> {
+    ids.iter().flat_map(|id| [2.0 * *id as f32, 2.0 * *id as f32 + 1.0]).collect()
+}

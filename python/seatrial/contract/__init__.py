@@ -10,6 +10,7 @@ from seatrial.contract.manifest import (
     Manifest,
     file_sha256,
     manifest_digest,
+    model_digest,
     verify_manifest,
     write_manifest,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "json_schemas",
     "load_package",
     "manifest_digest",
+    "model_digest",
     "package_files",
     "parse_card",
     "parse_yaml",

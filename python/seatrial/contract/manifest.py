@@ -22,6 +22,7 @@ __all__ = [
     "Manifest",
     "file_sha256",
     "manifest_digest",
+    "model_digest",
     "verify_manifest",
     "write_manifest",
 ]
@@ -57,6 +58,12 @@ def write_manifest(root: Path) -> str:
     draft.write_bytes(raw)
     draft.replace(root / MANIFEST)
     return hashlib.sha256(raw).hexdigest()
+
+
+def model_digest(manifest: Manifest) -> str:
+    """One name for everything under `model/`: evidence about the model holds while this stays the same."""
+    lines = sorted(f"{e.sha256} {e.path}\n" for e in manifest.files if e.path.startswith("model/"))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def manifest_digest(root: Path) -> str:

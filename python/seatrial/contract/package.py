@@ -12,7 +12,14 @@ from seatrial.contract.environment import Environment
 from seatrial.contract.features import FeatureSpec
 from seatrial.contract.files import file_problems, path_problem
 from seatrial.contract.identity import Identity
-from seatrial.contract.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, file_sha256, manifest_digest
+from seatrial.contract.manifest import (
+    MANIFEST,
+    MAX_MANIFEST_BYTES,
+    Manifest,
+    manifest_digest,
+    model_digest,
+    verify_manifest,
+)
 from seatrial.contract.resources import Resources
 from seatrial.contract.serving import Serving
 from seatrial.contract.signature import Signature
@@ -87,7 +94,7 @@ class Package:
 
     def batching(self) -> Batching | None:
         """What the program found about batching this very model file; None when not probed or changed."""
-        return read_batching(self.root)
+        return read_batching(self.root, self.manifest)
 
 
 def load_package(path: Path | str) -> Package:
@@ -104,6 +111,10 @@ def load_package(path: Path | str) -> Package:
     text = read_text(root, "card.md")
     card = _need(Checked(None, [text]) if isinstance(text, Problem) else parse_card(text))
     manifest = _need(read_manifest(root))
+    differences = verify_manifest(root, manifest)
+    if differences:
+        cure = "`seatrial check PACKAGE --write-manifest` names the files as they are now; the digest changes"
+        raise ContractError(f"{MANIFEST}: {differences[0]}", hint=cure, file=MANIFEST)
     problem = path_problem(root, MODEL)
     if problem is not None:
         raise ContractError(problem, hint=f"put the model at `{MODEL}`", file=MODEL)
@@ -147,8 +158,8 @@ def read_manifest(root: Path) -> Checked[Manifest]:
     return validate(Manifest, Source(MANIFEST, data, {(): 1}))
 
 
-def read_batching(root: Path) -> Batching | None:
-    """The batching evidence, when there is one and the model file is still the one it was found for."""
+def read_batching(root: Path, manifest: Manifest) -> Batching | None:
+    """The batching evidence, when there is one and it was found for the model files of this manifest."""
     text = read_text(root, BATCHING, MAX_EVIDENCE_BYTES)
     if isinstance(text, Problem):
         return None
@@ -156,11 +167,11 @@ def read_batching(root: Path) -> Batching | None:
         record = json.loads(text)
         payload = record["payload"]
         mode, why, axis = payload["mode"], payload["why"], payload["axis"]
-        max_rows, model = payload.get("max_rows"), record["model_sha256"]
+        max_rows, model = payload.get("max_rows"), record["model_digest"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     legal = mode in ("full", "equal-length", "none") and isinstance(why, str) and axis in (0, None)
-    if not legal or not (max_rows is None or isinstance(max_rows, int)) or model != file_sha256(root / MODEL):
+    if not legal or not (max_rows is None or isinstance(max_rows, int)) or model != model_digest(manifest):
         return None
     return Batching(mode, axis, why, max_rows)
 

@@ -1,0 +1,179 @@
+"""The bytes of a model file: bounded, recognised, parsed. No runtime sees a byte before this and the rules of `external`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seatrial.check.findings import Finding, finding
+from seatrial.contract import MODEL
+
+__all__ = [
+    "DTYPES",
+    "ParsedModel",
+    "graphs_of",
+    "node_label",
+    "nodes_of",
+    "read_model",
+    "sniff",
+    "tensors_of",
+]
+
+# The wire format's own bound; whatever is larger must keep its weights beside the file.
+MAX_MODEL_BYTES = (1 << 31) - 1
+
+# ONNX element type -> name in the Open Inference Protocol.
+DTYPES: dict[int, str] = {
+    1: "FP32", 2: "UINT8", 3: "INT8", 4: "UINT16", 5: "INT16", 6: "INT32", 7: "INT64", 8: "BYTES",
+    9: "BOOL", 10: "FP16", 11: "FP64", 12: "UINT32", 13: "UINT64", 16: "BF16",
+}  # fmt: skip
+
+_MAGIC: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"PK\x03\x04", "a zip archive (a PyTorch checkpoint or a NumPy archive)"),
+    (0, b"\x1f\x8b", "a gzip archive"),
+    (0, b"\x89HDF", "an HDF5 file (Keras)"),
+    (0, b"GGUF", "a GGUF file"),
+    (0, b"\x7fELF", "a shared library or program"),
+    (0, b"version https://git-lfs", "a Git LFS pointer; the content was never fetched"),
+    (0, b"\x93NUMPY", "a NumPy array"),
+    (0, b"\xfd7zXZ", "an xz archive"),
+    (0, b"BZh", "a bzip2 archive"),
+    (0, b"(\xb5/\xfd", "a zstd archive"),
+    (4, b"ORTM", "an ORT-format model, which is made for one machine"),
+    (4, b"TFL3", "a TensorFlow Lite model"),
+)
+
+
+@dataclass(frozen=True)
+class ParsedModel:
+    """A model file as it was parsed: `proto` without external data, and the size of the file."""
+
+    path: Path
+    proto: Any
+    size_bytes: int
+
+
+def read_model(path: Path, file: str = MODEL) -> ParsedModel | Finding:
+    """The parsed model, or why it is none. `file` is the name to give in the finding."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_MODEL_BYTES:
+            text = f"`{file}` has {size} bytes, one protobuf takes {MAX_MODEL_BYTES}"
+            return finding("MOD003", file, text)
+        raw = path.read_bytes()
+    except OSError as error:
+        return finding("PKG004", file, f"`{file}` cannot be read: {error.strerror}")
+    what = sniff(raw)
+    if what is not None:
+        return finding("MOD001", file, f"`{file}` is no ONNX model but {what}")
+    return _parse(path, file, raw)
+
+
+def sniff(raw: bytes) -> str | None:
+    """What bytes are that are surely no ONNX model; None when they may be one."""
+    if not raw:
+        return "an empty file"
+    for offset, magic, what in _MAGIC:
+        if raw[offset : offset + len(magic)] == magic:
+            return what
+    if is_pickle(raw):
+        return "a Python pickle, which runs code when it is loaded"
+    if len(raw) > 9 and int.from_bytes(raw[:8], "little") <= len(raw) - 8 and raw[8:9] == b"{":
+        return "a safetensors file"
+    if raw[:64].lstrip()[:1] in (b"<", b"{", b"#"):
+        return "a text"
+    return None
+
+
+def is_pickle(raw: bytes) -> bool:
+    """Whether bytes begin as a pickle of protocol 0 or of 2 to 5 does."""
+    if len(raw) > 2 and raw[0] == 0x80 and raw[1] in range(2, 6):
+        return True
+    return re.match(rb"(?:\(|\]|\}|c[A-Za-z_][\w.]*\n[\w.]+\n|[ISFVLp][^\n]{0,80}\n)", raw) is not None and (
+        raw.rstrip(b"\n").endswith(b".")
+        and re.search(rb"c[A-Za-z_][\w.]*\n[\w.]+\n", raw[: 1 << 16]) is not None
+    )
+
+
+def _parse(path: Path, file: str, raw: bytes) -> ParsedModel | Finding:
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        proto = onnx.ModelProto.FromString(raw)
+    except (DecodeError, ValueError, RecursionError) as error:
+        return finding("MOD001", file, f"`{file}` is no ONNX model: {error!s:.100}")
+    if not proto.HasField("graph") or not proto.graph.output or proto.ir_version <= 0:
+        return finding("MOD001", file, f"`{file}` is no ONNX model: it holds no graph with an output")
+    problem = text_problem(proto.graph)
+    if problem is not None:
+        return finding("MOD002", file, problem)
+    return ParsedModel(path, proto, len(raw))
+
+
+def text_problem(graph: Any) -> str | None:
+    """Why a name in the graph cannot be used: it is not UTF-8, empty, or holds control characters."""
+    try:
+        names = [v.name for v in (*graph.input, *graph.output)]
+        for node in nodes_of(graph):
+            json.dumps([node.name, node.op_type, node.domain, *node.input, *node.output])
+    except (UnicodeDecodeError, ValueError, TypeError) as error:
+        return f"a name in the graph is not UTF-8: {error!s:.80}"
+    bad = next(
+        (n for n in names if not isinstance(n, str) or not n or re.search(r"[\x00-\x1f\x7f]", n)), None
+    )
+    if bad is not None:
+        return f"an input or output has the name `{bad!r:.60}`"
+    return None
+
+
+def graphs_of(graph: Any) -> Iterator[Any]:
+    """The graph and every graph inside its nodes (If, Loop, Scan)."""
+    waiting = [graph]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        for node in current.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    waiting.append(attribute.g)
+                waiting.extend(attribute.graphs)
+
+
+def nodes_of(graph: Any) -> Iterator[Any]:
+    """Every node, those of inner graphs included."""
+    for inner in graphs_of(graph):
+        yield from inner.node
+
+
+def tensors_of(proto: Any) -> Iterator[Any]:
+    """Every stored tensor: initializers, sparse ones, and those in attributes, functions included."""
+    for graph in graphs_of(proto.graph):
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+        yield from _attribute_tensors(graph.node)
+    for function in proto.functions:
+        yield from _attribute_tensors(function.node)
+
+
+def _attribute_tensors(nodes: Any) -> Iterator[Any]:
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            for sparse in (*attribute.sparse_tensors, attribute.sparse_tensor):
+                yield from (sparse.values, sparse.indices)
+
+
+def node_label(node: Any) -> str:
+    """How to call a node: its operator, and its name or, without one, what it makes."""
+    name = node.name or (f"-> {node.output[0]}" if node.output else "without a name")
+    return f"{node.op_type} {name}"

@@ -1,0 +1,63 @@
+//! What the server tells its parent: one JSON object a line on standard output. Talk for people goes to standard
+//! error.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+/// An event, in the order in which they come.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Event<'a> {
+    /// The port is bound.
+    Listening { host: &'a str, port: u16 },
+    /// Every model is loaded and warmed up.
+    Ready { seconds: f64, models: Vec<Loaded> },
+    /// The end that was asked for.
+    Drained { answered: u64, failed: u64 },
+    /// The server did not start.
+    Refused { error: &'a str, hint: Option<&'a str> },
+}
+
+/// How long one model took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Loaded {
+    pub(crate) name: String,
+    pub(crate) load_s: f64,
+    pub(crate) warmup_s: f64,
+}
+
+/// Writes the event. A parent that has gone hears nothing, and that is no reason to stop.
+pub(crate) fn tell(event: &Event<'_>) {
+    let Ok(mut line) = serde_json::to_vec(event) else { return };
+    line.push(b'\n');
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(&line).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_have_the_documented_form() {
+        let text = |event: &Event<'_>| serde_json::to_string(event).unwrap();
+        assert_eq!(
+            text(&Event::Listening { host: "127.0.0.1", port: 8 }),
+            r#"{"event":"listening","host":"127.0.0.1","port":8}"#
+        );
+        let models = vec![Loaded { name: "m".to_owned(), load_s: 0.5, warmup_s: 0.25 }];
+        assert_eq!(
+            text(&Event::Ready { seconds: 1.5, models }),
+            r#"{"event":"ready","seconds":1.5,"models":[{"name":"m","load_s":0.5,"warmup_s":0.25}]}"#
+        );
+        assert_eq!(
+            text(&Event::Drained { answered: 1, failed: 0 }),
+            r#"{"event":"drained","answered":1,"failed":0}"#
+        );
+        assert_eq!(
+            text(&Event::Refused { error: "no", hint: None }),
+            r#"{"event":"refused","error":"no","hint":null}"#
+        );
+    }
+}

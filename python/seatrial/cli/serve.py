@@ -1,0 +1,81 @@
+"""`seatrial serve`: serves packages until it is told to stop."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from seatrial.errors import EngineError
+
+__all__ = ["command"]
+
+
+@click.command("serve")
+@click.argument("packages", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PACKAGE...")
+@click.option("--host", help="Address to bind; the setting `host`, 127.0.0.1, unless given.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free port.")
+@click.option("--port-file", type=click.Path(path_type=Path), help="File that gets the port once it is bound.")
+@click.option("--executors", type=click.IntRange(1, 1024), help="Sessions of each model that run side by side.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Threads of each session.")
+@click.option(
+    "--grace", "grace_ms", type=click.IntRange(0, 3_600_000), default=0, show_default=True, metavar="MS",
+    help="How long the port stays open after readiness has turned false.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print the resolved configuration and start nothing.")
+def command(packages: tuple[Path, ...], dry_run: bool, **options: Any) -> None:
+    """Serve packages over HTTP with the Open Inference Protocol until SIGTERM or Ctrl-C."""
+    from seatrial.contract import load_package
+    from seatrial.engine import EngineOptions, resolve
+
+    config = resolve([load_package(path) for path in packages], EngineOptions(**options))
+    if dry_run:
+        click.echo(json.dumps(config, indent=2))
+    else:
+        sys.exit(_serve(config))
+
+
+def _serve(config: dict[str, Any]) -> int:
+    from seatrial.engine import Server
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    server = Server(config)
+    try:
+        server.wait_listening()
+        click.echo(f"listening on http://{_address(server.host)}:{server.port}", err=True)
+        ready = server.wait_ready()
+        names = ", ".join(model["name"] for model in ready.models)
+        click.echo(f"ready after {ready.seconds:.2f} s: {names}", err=True)
+        code = server.wait()
+        raise EngineError(f"the server ended by itself with code {code}\n{server.log_tail()}".rstrip())
+    except KeyboardInterrupt:
+        return _drain(server)
+    finally:
+        server.stop()
+
+
+def _drain(server: Any) -> int:
+    """Lets the server finish; a second Ctrl-C ends it at once."""
+    click.echo("draining; once more to stop at once", err=True)
+    server.terminate()
+    while True:
+        try:
+            code = server.wait()
+            break
+        except KeyboardInterrupt:
+            server.terminate()
+    if server.drained is not None:
+        click.echo(f"drained: {server.drained['answered']} answered, {server.drained['failed']} failed", err=True)
+    return int(code)
+
+
+def _interrupt(_number: int, _frame: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -33,8 +33,8 @@ class Words(BaseModel):
 def figure_text(value: float) -> str:
     """Three significant digits, thousands separated, no exponent.
 
-    >>> figure_text(12.4444), figure_text(0.01234), figure_text(123456.7), figure_text(0.0)
-    ('12.4', '0.0123', '123,457', '0')
+    >>> figure_text(12.4444), figure_text(0.1), figure_text(123456.7), figure_text(0.0)
+    ('12.4', '0.100', '123,457', '0')
     """
     if value == 0:
         return "0"
@@ -45,7 +45,7 @@ def figure_text(value: float) -> str:
         return f"{value:.1f}"
     if size >= 1:
         return f"{value:.2f}"
-    return f"{value:.3g}" if size >= 1e-4 else f"{value:.6f}"
+    return f"{value:#.3g}" if size >= 1e-4 else f"{value:.6f}"
 
 
 class Quantile(Words):

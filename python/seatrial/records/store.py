@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 
 class RecordWriter:
-    """Writes one record. Call `start` early, `phase` at the end of each phase and `finish` once."""
+    """Writes one record. Call `start` early, `phase` at the end of each phase and `finish` once.
+
+    A context manager that closes the journal.
+    """
 
     def __init__(self, folder: Path, identifier: str, created: datetime) -> None:
         self.folder = folder
@@ -38,6 +41,16 @@ class RecordWriter:
         folder = root / _safe(name) / f"{created:%Y%m%dT%H%M%SZ}-{kind}-{identifier}"
         _guarded(folder, lambda: folder.mkdir(parents=True))
         return cls(folder, identifier, created)
+
+    def close(self) -> None:
+        """Closes the journal. A record that was not finished stays as a crash leaves it."""
+        _guarded(self.folder, self._journal.close)
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def start(self, record: Record) -> None:
         """Journals the record as it stands at the beginning, so that a crash leaves its envelope."""
@@ -79,7 +92,7 @@ class RecordWriter:
         if target.exists():
             raise RecordError(f"`{target}` exists already", hint="a record is written once; make a new one")
         self.journal({"event": "finished", "status": record.status}, sync=True)
-        _guarded(self.folder, self._journal.close)
+        self.close()
         complete = record.model_copy(update={"files": _guarded(self.folder, lambda: _file_refs(self.folder))})
         _guarded(target, lambda: _write_whole(target, complete.model_dump_json(indent=1).encode() + b"\n"))
         return target

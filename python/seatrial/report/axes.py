@@ -21,7 +21,8 @@ __all__ = [
     "y_axis",
 ]
 
-TAIL_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+MOST_LOG_TICKS = 6
+TAIL_TICKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,20 @@ def linear_scale(low: float, high: float, count: int = 5, *, fitted: bool = Fals
 
 
 def log_scale(low: float, high: float) -> Scale:
-    """Decades with ticks at 1, 2 and 5; with more than three decades at the powers of ten alone."""
+    """Decades with ticks at 1, 2 and 5; where that would be crowded only the powers of ten are labelled."""
     low, high = max(low, 1e-6), max(high, 1e-6 * 10)
     steps = [m * 10.0**e for e in range(-7, 10) for m in (1, 2, 5)]
     start = max(s for s in steps if s <= low * 1.0001)
     end = min(s for s in steps if s >= high * 0.9999 and s > start)
     inside = [s for s in steps if start * 0.999 <= s <= end * 1.001]
-    if end / start > 1000:
-        inside = [s for s in inside if abs(math.log10(s) - round(math.log10(s))) < 1e-9]
+    crowded = len(inside) > MOST_LOG_TICKS
+    ticks = tuple((s, "" if crowded and not _is_decade(s) else tick_text(s)) for s in inside)
     span = math.log(end / start)
-    return Scale(
-        share=lambda v: math.log(max(v, start) / start) / span, ticks=tuple((s, tick_text(s)) for s in inside)
-    )
+    return Scale(share=lambda v: math.log(max(v, start) / start) / span, ticks=ticks)
+
+
+def _is_decade(value: float) -> bool:
+    return abs(math.log10(value) - round(math.log10(value))) < 1e-9
 
 
 def tail_scale(highest: float) -> Scale:
@@ -130,16 +133,16 @@ def x_axis(frame: Frame, scale: Scale, title: str) -> Markup:
     return el("g", base, marks, name)
 
 
-def y_axis(frame: Frame, scale: Scale, title: str) -> Markup:
-    """Light grid lines with labels at the left, title above them so that nobody has to turn the head."""
+def y_axis(frame: Frame, scale: Scale, title: str, *, lift: float = 12) -> Markup:
+    """Light grid lines with labels at the left, title `lift` above them so that nobody has to turn the head."""
     marks = [
         (
             el("line", x1=frame.left, x2=frame.right, y1=y, y2=y, class_="grid"),
-            el("text", text, x=frame.left - 8, y=y + 4, text_anchor="end"),
+            el("text", text, x=frame.left - 8, y=y + 4, text_anchor="end") if text else None,
         )
         for y, text in ((scale.y(frame, value), text) for value, text in scale.ticks)
     ]
-    return join([el("g", marks), el("text", title, x=2, y=frame.top - 12, class_="axis")])
+    return join([el("g", marks), el("text", title, x=2, y=frame.top - lift, class_="axis")])
 
 
 def path(points: Sequence[tuple[float, float] | None], class_: str) -> Markup:

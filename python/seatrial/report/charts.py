@@ -14,6 +14,8 @@ __all__ = ["knee_text", "picture", "spectrum_chart", "stages_chart", "steps_char
 
 Step = tuple[Phase, LoadSummary]
 NARROW = 480
+# Height of one row of the waterfall.
+ROW = 30
 
 
 def picture(ident: str, size: tuple[int, int], texts: tuple[str, str], *children: Markup) -> Markup:
@@ -140,21 +142,22 @@ def _marker(point: tuple[float, float], name: str, tip: str) -> Markup:
 def _knee_band(frames: tuple[Frame, Frame], x: Scale, knee: Knee | None) -> Markup:
     if knee is None or knee.type == "invalid" or (knee.lower is None and knee.upper is None):
         return Markup("")
-    upper, lower = frames
+    upper = frames[0]
     start = x.x(upper, knee.lower if knee.lower is not None else 0)
     end = min(x.x(upper, knee.upper), upper.right) if knee.upper is not None else upper.right
-    height = lower.bottom - upper.top
     label = "knee" if knee.type == "found" else "at least" if knee.lower is not None else "below"
-    middle = (start + end) / 2 if knee.upper is not None else start
-    anchor = "middle" if knee.upper is not None else "end"
-    middle = min(middle, upper.right - 20)
-    return el(
-        "g",
-        el("title", f"Knee {knee_text(knee)}"),
-        el("rect", x=start, y=upper.top, width=max(end - start, 1.0), height=height, class_="knee"),
-        el("line", x1=start, x2=start, y1=upper.top, y2=upper.top + height, class_="kneeline"),
-        el("text", label, x=middle, y=upper.top - 6, text_anchor=anchor, class_="strong"),
+    middle, anchor = ((start + end) / 2, "middle") if knee.upper is not None else (start, "end")
+    bands = [
+        (
+            el("rect", x=start, y=f.top, width=max(end - start, 1.0), height=f.height, class_="knee"),
+            el("line", x1=start, x2=start, y1=f.top, y2=f.bottom, class_="kneeline"),
+        )
+        for f in frames
+    ]
+    name = el(
+        "text", label, x=min(middle, upper.right - 20), y=upper.top - 6, text_anchor=anchor, class_="strong"
     )
+    return el("g", el("title", f"Knee {knee_text(knee)}"), bands, name)
 
 
 def _tail_panel(frame: Frame, x: Scale, steps: Sequence[Step], limit_ms: float | None) -> Markup:
@@ -259,7 +262,7 @@ def stages_chart(phase: Phase, load: LoadSummary) -> Chart:
     stages = sorted(load.stages_ms.items(), key=lambda item: stage_order(item[0]))
     return Chart(
         ident="stages",
-        title=f"Time per stage in {phase.name}",
+        title=f"Time per stage in {phase.name}, n={max(t.n for _, t in stages):,}",
         about="Bars: mean time, one after the other as a request passes them. Whiskers: p99 of the stage alone; "
         "p99s do not add up.",
         legend=(("stage", "mean"), ("stage-tail", "p99 of the stage")),
@@ -297,54 +300,71 @@ def _stages_table(stages: Sequence[tuple[str, StageTime]], load: LoadSummary) ->
 
 
 def _draw_stages(stages: Sequence[tuple[str, StageTime]], load: LoadSummary, width: int) -> Markup:
-    left, row = (150, 30) if width > NARROW else (92, 30)
-    total = sum(time.mean for _, time in stages)
-    service = load.service_ms.mean
-    rows = len(stages) + (2 if service is not None else 1)
-    frame = Frame(left, 14, width - left - (90 if width > NARROW else 62), rows * row)
+    """A waterfall with the figures in two columns at its right."""
+    wide = width > NARROW
+    total, service = sum(time.mean for _, time in stages), load.service_ms.mean
+    rows = len(stages) + (1 if service is None else 2)
+    left, right = (140, 150) if wide else (78, 112)
+    frame = Frame(left, 30, width - left - right, rows * ROW)
     starts = [sum(t.mean for _, t in stages[:i]) for i in range(len(stages))]
     reach = [start + max(t.p99, t.mean) for start, (_, t) in zip(starts, stages, strict=True)]
-    x = linear_scale(0, max(*reach, total, service or 0.0), 6 if width > NARROW else 4)
-    bars = [_stage_bar(frame, x, (i * row, starts[i]), item) for i, item in enumerate(stages)]
-    bars.append(_total_bar(frame, x, len(stages) * row, ("sum of stages", total), "sum"))
+    x = linear_scale(0, max(*reach, total, service or 0.0), 6 if wide else 3)
+    bars = [_stage_bar(frame, x, (i * ROW, starts[i]), item) for i, item in enumerate(stages)]
+    bars.append(_total_bar(frame, x, len(stages) * ROW, ("sum of stages" if wide else "sum", total), "sum"))
     if service is not None:
-        bars.append(_total_bar(frame, x, (len(stages) + 1) * row, ("service (client)", service), "total"))
+        item = ("service (client)" if wide else "service", service)
+        bars.append(_total_bar(frame, x, (len(stages) + 1) * ROW, item, "total"))
     grid = [
         el("line", x1=at, x2=at, y1=frame.top, y2=frame.bottom, class_="grid")
         for at in (x.x(frame, value) for value, _ in x.ticks)
     ]
-    words = "; ".join(
-        f"{name}: mean {figure_text(t.mean)} ms, p99 {figure_text(t.p99)} ms, n={t.n:,}" for name, t in stages
+    heads = _stage_figures(
+        frame, frame.top - 12, ("mean (ms)", "p99 (ms)") if wide else ("mean", "p99"), "axis"
     )
-    texts = ("Time per stage", words)
-    axis = x_axis(frame, x, "milliseconds since accept, mean request")
-    return picture("stages", (width, int(frame.bottom) + 46), texts, el("g", grid), axis, *bars)
+    words = "; ".join(_stage_words(name, time) for name, time in stages)
+    axis = x_axis(frame, x, "milliseconds, mean request" if wide else "milliseconds")
+    size = (width, int(frame.bottom) + 46)
+    return picture(
+        "stages", size, ("Time per stage in milliseconds", words), el("g", grid), axis, heads, *bars
+    )
+
+
+def _stage_words(name: str, time: StageTime) -> str:
+    mean, p50, p99 = (figure_text(v) for v in (time.mean, time.p50, time.p99))
+    return f"{name}: mean {mean} ms, p50 {p50} ms, p99 {p99} ms, n={time.n:,}"
+
+
+def _stage_figures(frame: Frame, y: float, texts: tuple[str, str], class_: str) -> Markup:
+    places = (
+        (frame.right + 62, frame.right + 140) if frame.left > 100 else (frame.right + 56, frame.right + 110)
+    )
+    return join(
+        el("text", text, x=at, y=y, text_anchor="end", class_=class_)
+        for text, at in zip(texts, places, strict=True)
+    )
 
 
 def _stage_bar(frame: Frame, x: Scale, place: tuple[float, float], item: tuple[str, StageTime]) -> Markup:
     (offset, start), (name, time) = place, item
     top, middle = frame.top + offset + 6, frame.top + offset + 15
     begin, end, tail = x.x(frame, start), x.x(frame, start + time.mean), x.x(frame, start + time.p99)
-    tip = f"{name}: mean {figure_text(time.mean)} ms, p50 {figure_text(time.p50)} ms, p99 {figure_text(time.p99)} ms, n={time.n:,}"
     return el(
         "g",
-        el("title", tip),
+        el("title", _stage_words(name, time)),
         el("rect", x=begin, y=top, width=max(end - begin, 1.5), height=18, rx=2, class_="stage"),
         el("line", x1=begin, x2=tail, y1=middle, y2=middle, class_="whisker stage-tail"),
-        el("line", x1=tail, x2=tail, y1=middle - 6, y2=middle + 6, class_="whisker stage-tail"),
+        el("line", x1=tail, x2=tail, y1=middle - 5, y2=middle + 5, class_="whisker stage-tail"),
         el("text", name, x=frame.left - 10, y=middle + 4, text_anchor="end"),
-        el("text", f"{figure_text(time.mean)} ms", x=max(end, tail) + 8, y=middle + 4, class_="figure"),
+        _stage_figures(frame, middle + 4, (figure_text(time.mean), figure_text(time.p99)), "figure"),
     )
 
 
 def _total_bar(frame: Frame, x: Scale, offset: float, item: tuple[str, float], class_: str) -> Markup:
-    top = frame.top + offset + 6
-    end = x.x(frame, item[1])
-    label = item[0] if frame.left > 120 else item[0].replace(" of stages", "").replace(" (client)", "")
+    top, end = frame.top + offset + 6, x.x(frame, item[1])
     return el(
         "g",
         el("title", f"{item[0]}: mean {figure_text(item[1])} ms"),
         el("rect", x=frame.left, y=top, width=max(end - frame.left, 1.5), height=18, rx=2, class_=class_),
-        el("text", label, x=frame.left - 10, y=top + 13, text_anchor="end", class_="strong"),
-        el("text", f"{figure_text(item[1])} ms", x=end + 8, y=top + 13, class_="figure strong"),
+        el("text", item[0], x=frame.left - 10, y=top + 13, text_anchor="end", class_="strong"),
+        _stage_figures(frame, top + 13, (figure_text(item[1]), ""), "figure strong"),
     )

@@ -45,6 +45,9 @@ HOST_SIGNALS = {
 SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
+Step = tuple[Phase, LoadSummary]
+
+
 @dataclass(frozen=True)
 class Curve:
     """The latency spectrum of one phase: (share of requests, milliseconds), certified up to a share."""
@@ -104,11 +107,11 @@ class Derived:
     curves: tuple[Curve, ...] = ()
     slots: tuple[Slot, ...] = ()
     usage: tuple[Usage, ...] = ()
-    tail: Tail | None = None
+    tails: tuple[Tail, ...] = ()
     not_measured: dict[str, str] = field(default_factory=dict)
 
 
-def loaded(record: Record) -> list[tuple[Phase, LoadSummary]]:
+def loaded(record: Record) -> list[Step]:
     """The phases that sent load, in order."""
     return [(phase, phase.load) for phase in record.payload.phases if phase.load is not None]
 
@@ -138,12 +141,12 @@ def derive(record: Record, folder: Path) -> Derived:
         curves=tuple(curves),
         slots=tuple(_slots(points)),
         usage=tuple(usage),
-        tail=_tail(*reference) if reference else None,
+        tails=tuple(_tails(phases, reference)),
         not_measured=_not_measured(record, bool(usage), curves, reference),
     )
 
 
-def _reference(record: Record, phases: list[tuple[Phase, LoadSummary]]) -> tuple[Phase, LoadSummary] | None:
+def _reference(record: Record, phases: list[Step]) -> Step | None:
     """The fastest step or hold that was good; without a knee the hold, else the last phase with answers."""
     answered = [item for item in phases if item[1].ok]
     measured = [item for item in answered if item[0].kind in ("step", "hold")] or answered
@@ -261,6 +264,14 @@ def _merged(group: list[Usage]) -> Usage:
     )
 
 
+def _tails(phases: list[Step], reference: Step | None) -> list[Tail]:
+    """Of the phase the promises are judged on, and of the highest good load."""
+    judged = next((step for step in reversed(phases) if step[0].kind == "hold"), None)
+    steps = [step for step in (judged, reference) if step is not None]
+    names = {phase.name: (phase, load) for phase, load in steps}
+    return [tail for tail in (_tail(*step) for step in names.values()) if tail is not None]
+
+
 def _tail(phase: Phase, load: LoadSummary) -> Tail | None:
     """Calls out a p99 of more than three times the p50."""
     p50, p99 = load.response_ms.p50.value, load.response_ms.p99.value
@@ -288,9 +299,7 @@ def _tail(phase: Phase, load: LoadSummary) -> Tail | None:
     return Tail(ratio=p99 / p50, n=load.response_ms.n, phase=phase.name, stage=stage, text=text)
 
 
-def _not_measured(
-    record: Record, usage: bool, curves: list[Curve], reference: tuple[Phase, LoadSummary] | None
-) -> dict[str, str]:
+def _not_measured(record: Record, usage: bool, curves: list[Curve], reference: Step | None) -> dict[str, str]:
     """Every signal that is absent, by name, with the reason where the record gives one."""
     payload, host = record.payload, record.host
     gaps = dict(payload.not_measured)

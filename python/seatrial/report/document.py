@@ -37,7 +37,7 @@ class Mark:
     @property
     def symbol(self) -> str:
         """A sign that reads without colour."""
-        return {"good": "✓", "bad": "✗", "unsure": "?", "plain": ""}[self.tone]
+        return {"good": "✓", "bad": "✗", "unsure": "!", "plain": ""}[self.tone]
 
 
 Cell = str | Mark
@@ -45,11 +45,12 @@ Cell = str | Mark
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text; the columns named in `numeric` are set to the right."""
+    """Rows of text; the columns in `numeric` are set to the right, those in `firm` are not wrapped."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     numeric: frozenset[int] = frozenset()
+    firm: frozenset[int] = frozenset({0})
     empty: str = NOT_MEASURED
 
 
@@ -108,6 +109,8 @@ class Section:
     """A titled part of the report."""
 
     ident: str
+    short: str
+    """The name in the list of sections."""
     title: str
     blocks: tuple[Block, ...]
 

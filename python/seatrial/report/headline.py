@@ -56,13 +56,13 @@ def _target(payload: TrialPayload | BenchPayload) -> str:
 
 
 def _tiles(record: Record, derived: Derived, trial: TrialPayload | None) -> tuple[tuple[str, str, str], ...]:
-    step = reference_step(record, derived)
+    step = _judged(record) or reference_step(record, derived)
     tiles = [_knee_tile(trial.knee)] if trial else []
     tiles.append(_tail_tile(step))
     if trial:
         golden = trial.golden
         text = f"{golden.agreed:,} of {golden.rows:,}" if golden else NOT_MEASURED
-        tiles.append(("Golden rows that agree", text, f"tolerance {golden.tolerance}" if golden else ""))
+        tiles.append(("Golden rows that agree", text, "served answers within tolerance" if golden else ""))
     elif step:
         tiles.append(
             ("Goodput", f"{step[1].goodput_per_s:,.1f}/s", f"of {step[1].offered_per_s:,.1f}/s offered")
@@ -70,6 +70,11 @@ def _tiles(record: Record, derived: Derived, trial: TrialPayload | None) -> tupl
     profile = f"profile {trial.profile}, " if trial else ""
     tiles.append(("Measured", f"{record.created:%d %b %Y}", f"{profile}{record.created:%H:%M} UTC"))
     return tuple(tiles)
+
+
+def _judged(record: Record) -> tuple[Phase, LoadSummary] | None:
+    """The hold phase, which the promises are judged on."""
+    return next((step for step in reversed(loaded(record)) if step[0].kind == "hold"), None)
 
 
 def _knee_tile(knee: Knee | None) -> tuple[str, str, str]:
@@ -100,7 +105,7 @@ def next_section(trial: TrialPayload) -> Section:
     """Who does what now."""
     steps = tuple((step.owner, step.text) for step in trial.verdict.next_steps)
     block = Steps(steps) if steps else Note("Nothing is open.")
-    return Section("next", "What to do next", (block,))
+    return Section("next", "Next", "What to do next", (block,))
 
 
 def promises_section(trial: TrialPayload) -> Section:
@@ -108,6 +113,7 @@ def promises_section(trial: TrialPayload) -> Section:
     table = Table(
         ("promise", "limit", "measured", "result", "owner"),
         tuple(_promise_row(promise) for promise in trial.verdict.promises),
+        firm=frozenset({0, 1}),
         empty="The package promises nothing that a trial could judge.",
     )
     draft = (
@@ -115,7 +121,7 @@ def promises_section(trial: TrialPayload) -> Section:
         if trial.verdict.draft
         else ()
     )
-    return Section("promises", "Promises", (*draft, table))
+    return Section("promises", "Promises", "Promises", (*draft, table))
 
 
 def _promise_row(promise: PromiseResult) -> tuple[str | Mark, ...]:
@@ -124,6 +130,6 @@ def _promise_row(promise: PromiseResult) -> tuple[str | Mark, ...]:
         measured = f"{NOT_MEASURED}: its sample size is unknown"
     tone: Tone = "unsure" if promise.met is None else "good" if promise.met else "bad"
     word = {"good": "kept", "bad": "broken", "unsure": "not judged"}[tone]
-    if promise.n is not None and "n=" not in measured:
+    if promise.n is not None and f"{promise.n:,}" not in measured:
         measured += f", n={promise.n:,}"
     return (promise.promise, promise.limit_text, measured, Mark(tone, word), promise.owner)

@@ -47,7 +47,7 @@ def page(document: Document) -> str:
     body = el(
         "body",
         el("header", _headline(top)),
-        el("nav", [el("a", s.title, href=f"#{s.ident}") for s in document.sections], aria_label="Sections"),
+        el("nav", [el("a", s.short, href=f"#{s.ident}") for s in document.sections], aria_label="Sections"),
         el("main", [_section(section) for section in document.sections]),
         el("footer", "Made by Seatrial from one record. What was not measured is not shown."),
     )
@@ -142,7 +142,7 @@ def _table(table: Table, class_: str) -> Markup:
 
 
 def _side(table: Table, column: int) -> str | None:
-    return "n" if column in table.numeric else None
+    return "n" if column in table.numeric else "firm" if column in table.firm else None
 
 
 def _cell(cell: str | Mark) -> Markup | str:

@@ -71,7 +71,7 @@ def _load_section(record: Record, trial: TrialPayload | None) -> Section:
     else:
         blocks.append(Note(f"Load: {NOT_MEASURED}."))
     blocks += [Note(f"{phase.name}: {phase.note}") for phase in record.payload.phases if phase.note]
-    return Section("load", "How much it carries", tuple(blocks))
+    return Section("load", "Load", "How much it carries", tuple(blocks))
 
 
 def _sentence(text: str) -> str:
@@ -85,13 +85,13 @@ def _limit_ms(trial: TrialPayload | None) -> float | None:
 
 
 def _latency_section(record: Record, derived: Derived) -> Section:
-    blocks: list[Block] = [Note(derived.tail.text, "unsure")] if derived.tail else []
+    blocks: list[Block] = [Note(tail.text, "unsure") for tail in derived.tails]
     names = list(dict.fromkeys(curve.phase for curve in derived.curves))
     if not names:
-        return Section("latency", "How long an answer takes", (Note(f"Latency: {NOT_MEASURED}."),))
+        return Section("latency", "Latency", "How long an answer takes", (Note(f"Latency: {NOT_MEASURED}."),))
     chosen = _spread(names, derived.reference)
     blocks.append(spectrum_chart(derived.curves, [s for s in loaded(record) if s[0].name in names], chosen))
-    return Section("latency", "How long an answer takes", tuple(blocks))
+    return Section("latency", "Latency", "How long an answer takes", tuple(blocks))
 
 
 def _spread(names: list[str], reference: str | None) -> list[str]:
@@ -108,8 +108,8 @@ def _spread(names: list[str], reference: str | None) -> list[str]:
 def _stages_section(record: Record, derived: Derived) -> Section:
     step = reference_step(record, derived)
     if step is None or not step[1].stages_ms:
-        return Section("stages", "Where the time goes", (Note(f"Time per stage: {NOT_MEASURED}."),))
-    return Section("stages", "Where the time goes", (_stages_note(*step), stages_chart(*step)))
+        return Section("stages", "Stages", "Where the time goes", (Note(f"Time per stage: {NOT_MEASURED}."),))
+    return Section("stages", "Stages", "Where the time goes", (_stages_note(*step), stages_chart(*step)))
 
 
 def _stages_note(phase: Phase, load: LoadSummary) -> Note:
@@ -137,7 +137,7 @@ def _system_section(record: Record, derived: Derived) -> Section:
     else:
         blocks.append(Note(f"CPU and memory over time: {NOT_MEASURED}."))
     blocks.append(_process_table(system))
-    return Section("system", "What it uses", tuple(blocks))
+    return Section("system", "Resources", "What it uses", tuple(blocks))
 
 
 def _process_table(system: SystemSummary | None) -> Table:
@@ -182,13 +182,13 @@ def _seconds_section(record: Record, derived: Derived) -> Section:
         blocks.append(Note(f"Load over time: {NOT_MEASURED}."))
     if events:
         rows = tuple((str(i), f"{e.t_s:.1f}", e.kind, e.text) for i, e in enumerate(events, 1))
-        blocks.append(Table(("no.", "at (s)", "event", "what happened"), rows, frozenset({0, 1})))
-    return Section("time", "What happened when", tuple(blocks))
+        blocks.append(Table(("no.", "at (s)", "event", "what happened"), rows, frozenset({1})))
+    return Section("time", "Timeline", "What happened when", tuple(blocks))
 
 
 def _model_section(trial: TrialPayload) -> Section:
     blocks = (_findings_block(trial.findings), _golden_block(trial.golden), _batching_block(trial.batching))
-    return Section("model", "The model and its package", blocks)
+    return Section("model", "Model", "The model and its package", blocks)
 
 
 def _findings_block(findings: list[FindingRow] | None) -> Block:
@@ -198,14 +198,14 @@ def _findings_block(findings: list[FindingRow] | None) -> Block:
         (
             Mark(SEVERITY[f.severity], f.severity),
             f.code,
-            f.text + (f" Hint: {f.hint}" if f.hint else ""),
+            f"{_sentence(f.text)} Hint: {f.hint}." if f.hint else _sentence(f.text),
             (f.file or "") + (f":{f.line}" if f.line is not None else ""),
             f.owner or "",
         )
         for f in findings
     )
     headers = ("severity", "finding", "what", "where", "owner")
-    return Table(headers, rows, empty="The package check found nothing.")
+    return Table(headers, rows, firm=frozenset({0, 1, 4}), empty="The package check found nothing.")
 
 
 def _golden_block(golden: GoldenResult | None) -> Block:
@@ -236,20 +236,19 @@ def _trust_section(record: Record) -> Section:
     headers = (
         "phase",
         "late p99",
-        "generator CPU (share)",
-        "run-queue wait (share)",
+        "CPU share",
+        "run-queue share",
         "intended",
         "not sent",
         "kept up",
     )
     health = Table(headers, rows, frozenset({2, 3, 4, 5}), empty=f"Generator: {NOT_MEASURED}.")
     note = Note(
-        "A generator that runs late or out of CPU measures itself. Wanted: late p99 of at most 1 ms, "
-        "less than 70 % of its CPU, less than 1 % waiting for a CPU. A quiet host has CPU pressure under 5 % and no throttling."
+        "A generator that runs late or out of CPU measures itself. Wanted: 99 % of the requests at most 1 ms late, "
+        "less than 70 % of its CPU, less than 1 % waiting for a CPU; a host with CPU pressure under 5 % and no throttling."
     )
-    return Section(
-        "trust", "Can these figures be trusted?", (note, health, Facts(_host_noise(record.payload.system)))
-    )
+    noise = Facts(_host_noise(record.payload.system))
+    return Section("trust", "Trust", "Can these figures be trusted?", (note, health, noise))
 
 
 def _health_row(phase: Phase, load: LoadSummary) -> tuple[str | Mark, ...]:
@@ -283,7 +282,9 @@ def _host_noise(system: SystemSummary | None) -> tuple[tuple[str, str], ...]:
 
 def _gaps_section(derived: Derived) -> Section:
     rows = tuple((name, why) for name, why in sorted(derived.not_measured.items()))
-    return Section("gaps", "Not measured", (Table(("signal", "why"), rows, empty="Every signal was there."),))
+    return Section(
+        "gaps", "Gaps", "Not measured", (Table(("signal", "why"), rows, empty="Every signal was there."),)
+    )
 
 
 def _repeat_section(record: Record) -> Section:
@@ -328,7 +329,7 @@ def _repeat_section(record: Record) -> Section:
         Facts(tuple(pairs)),
         files,
     )
-    return Section("repeat", "Environment, and how to repeat it", blocks)
+    return Section("repeat", "Repeat", "Environment, and how to repeat it", blocks)
 
 
 def _flat(prefix: str, values: Mapping[str, Any]) -> list[tuple[str, str]]:

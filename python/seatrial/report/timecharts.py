@@ -59,8 +59,8 @@ def _event_lines(frame: Frame, x: Scale, events: Sequence[Event]) -> Markup:
             "g",
             el("title", f"{number}. {event.t_s:.1f} s, {event.kind}: {event.text}"),
             el("line", x1=at, x2=at, y1=frame.top, y2=frame.bottom, class_="event"),
-            el("circle", cx=at, cy=frame.bottom, r=8, class_="flag"),
-            el("text", str(number), x=at, y=frame.bottom + 4, text_anchor="middle", class_="flagtext"),
+            el("circle", cx=at, cy=frame.bottom - 13, r=8, class_="flag"),
+            el("text", str(number), x=at, y=frame.bottom - 9, text_anchor="middle", class_="flagtext"),
         )
         for number, event, at in ((i, e, x.x(frame, e.t_s)) for i, e in enumerate(events, 1))
     ]
@@ -105,7 +105,7 @@ def seconds_chart(slots: Sequence[Slot], phases: Sequence[Phase], events: Sequen
 def _draw_seconds(
     slots: Sequence[Slot], phases: Sequence[Phase], events: Sequence[Event], width: int
 ) -> Markup:
-    rate, delay = Frame(LEFT, 50, width - LEFT - 16, 140), Frame(LEFT, 246, width - LEFT - 16, 170)
+    rate, delay = Frame(LEFT, 54, width - LEFT - 16, 140), Frame(LEFT, 250, width - LEFT - 16, 170)
     end = max([s.t_s + s.width_s for s in slots] + [p.ended_s for p in phases] + [e.t_s for e in events])
     x, title = _time_scale(end, width)
     y = linear_scale(0, max(max(s.offered, s.achieved) for s in slots), 4)
@@ -123,10 +123,10 @@ def _draw_seconds(
     )
     return picture(
         "seconds",
-        (width, 470),
+        (width, 474),
         texts,
         _phase_bands((rate, delay), x, phases),
-        y_axis(rate, y, "requests per second"),
+        y_axis(rate, y, "requests per second", lift=30),
         y_axis(delay, z, "response (ms, log scale)" if times else f"response (ms): {NOT_MEASURED}"),
         x_axis(rate, x, ""),
         x_axis(delay, x, title),
@@ -228,7 +228,7 @@ def usage_chart(usage: Sequence[Usage], phases: Sequence[Phase]) -> Chart:
 
 
 def _draw_usage(usage: Sequence[Usage], phases: Sequence[Phase], width: int) -> Markup:
-    cpu, memory = Frame(LEFT, 50, width - LEFT - 16, 120), Frame(LEFT, 226, width - LEFT - 16, 120)
+    cpu, memory = Frame(LEFT, 54, width - LEFT - 16, 120), Frame(LEFT, 230, width - LEFT - 16, 120)
     end = max([u.t_s for u in usage] + [p.ended_s for p in phases])
     x, title = _time_scale(end, width)
     y = linear_scale(0, max((u.cpus for u in usage if u.cpus is not None), default=1.0), 4)
@@ -249,10 +249,10 @@ def _draw_usage(usage: Sequence[Usage], phases: Sequence[Phase], width: int) -> 
     )
     return picture(
         "usage",
-        (width, 400),
+        (width, 404),
         texts,
         _phase_bands((cpu, memory), x, phases),
-        y_axis(cpu, y, "CPUs in use (cores)"),
+        y_axis(cpu, y, "CPUs in use (cores)", lift=30),
         y_axis(memory, z, "resident memory (MiB)"),
         x_axis(cpu, x, ""),
         x_axis(memory, x, title),

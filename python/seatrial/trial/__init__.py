@@ -1,6 +1,7 @@
-"""The flow before production: check, serve, golden rows, load, verdict, record, report."""
+"""The flow before production: check, serve, golden rows, load, verdict, record."""
 
-from seatrial.trial.golden import GoldenRow, ask, compare_golden
+from seatrial.trial.flow import TrialOptions, TrialResult, budget_of, run_trial
+from seatrial.trial.golden import ask, compare_golden
 from seatrial.trial.knee import Budget, StepResult, judge_step, knee_of
 from seatrial.trial.plan import PROFILES, Plan, Step, profile
 from seatrial.trial.verdict import Evidence, judge, promises
@@ -9,15 +10,18 @@ __all__ = [
     "PROFILES",
     "Budget",
     "Evidence",
-    "GoldenRow",
     "Plan",
     "Step",
     "StepResult",
+    "TrialOptions",
+    "TrialResult",
     "ask",
+    "budget_of",
     "compare_golden",
     "judge",
     "judge_step",
     "knee_of",
     "profile",
     "promises",
+    "run_trial",
 ]

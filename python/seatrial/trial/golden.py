@@ -1,7 +1,7 @@
 """Golden rows: requests stored with their expected outputs, asked of the running server and compared.
 
-Tolerance is scale-aware: |got - want| <= atol * max|want| + rtol * |want|. Integers, booleans and strings
-must be equal; NaN and infinities must stand at the same places and never count as within tolerance elsewhere.
+Floats may lie `abs + rel * |golden|` apart, with the tolerance of their row. Integers, booleans and strings must be
+equal; NaN and infinities must stand at the same places and never count as within tolerance elsewhere.
 """
 
 from __future__ import annotations
@@ -10,33 +10,23 @@ import http.client
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from seatrial.contract import Golden, SampleTensor, Tolerance
 from seatrial.errors import EngineError
 from seatrial.records import GoldenResult, figure_text
 
-__all__ = ["GoldenRow", "ask", "compare_golden"]
+__all__ = ["ask", "compare_golden"]
 
-RTOL = 1e-4
-ATOL = 1e-5
 SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-@dataclass(frozen=True)
-class GoldenRow:
-    """One request of the protocol and the outputs it must give."""
-
-    request: dict[str, Any]
-    outputs: Sequence[dict[str, Any]]
-
-
-def ask(port: int, model: str, rows: Sequence[GoldenRow], timeout_s: float = 30) -> Iterator[dict[str, Any]]:
+def ask(port: int, model: str, rows: Sequence[Golden], timeout_s: float = 30) -> Iterator[dict[str, Any]]:
     """The server's answer to each row, in order, over one connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
     try:
         for number, row in enumerate(rows, 1):
-            body = json.dumps(row.request)
+            body = row.request.model_dump_json(exclude_none=True)
             connection.request(
                 "POST", f"/v2/models/{model}/infer", body, {"Content-Type": "application/json"}
             )
@@ -54,64 +44,61 @@ def ask(port: int, model: str, rows: Sequence[GoldenRow], timeout_s: float = 30)
         connection.close()
 
 
-def compare_golden(rows: Sequence[GoldenRow], answers: Sequence[dict[str, Any]]) -> GoldenResult:
+def compare_golden(rows: Sequence[Golden], answers: Sequence[dict[str, Any]]) -> GoldenResult:
     """Holds the answers against the stored outputs."""
-    agreed, largest, worst = 0, 0.0, ""
+    agreed, largest, worst, fault = 0, 0.0, "", ""
     for number, (row, answer) in enumerate(zip(rows, answers, strict=True), 1):
         got = {o["name"]: o for o in answer.get("outputs", [])}
-        faults = [f for want in row.outputs if (f := output_fault(want, got.get(want["name"])))]
-        error, name = max(
-            ((output_error(w, got.get(w["name"])), w["name"]) for w in row.outputs), default=(0.0, "")
-        )
+        faults = [f for want in row.outputs if (f := output_fault(want, got.get(want.name), row.tolerance))]
         agreed += not faults
-        if faults and not worst:
-            worst = f"row {number}: {faults[0]}"
-        if error > largest:
-            largest = error
-            worst = worst or f"row {number}, output `{name}`: off by {figure_text(error)}"
+        if faults and not fault:
+            fault = f"row {number}: {faults[0]}"
+        for want in row.outputs:
+            error = output_error(want, got.get(want.name))
+            if error > largest:
+                largest, worst = error, f"row {number}, output `{want.name}`: off by {figure_text(error)}"
+    loosest = max((row.tolerance for row in rows), key=lambda t: (t.rel, t.abs), default=Tolerance())
     return GoldenResult(
         rows=len(rows),
         agreed=agreed,
-        max_abs_error=largest if math.isfinite(largest) else None,
-        tolerance=f"|error| <= {ATOL:g} * largest value + {RTOL:g} * value",
-        worst=worst,
+        max_abs_error=largest,
+        tolerance=f"|error| <= {loosest.abs:g} + {loosest.rel:g} * |golden|",
+        worst=fault or worst,
     )
 
 
-def output_fault(want: dict[str, Any], got: dict[str, Any] | None) -> str | None:
+def output_fault(want: SampleTensor, got: dict[str, Any] | None, tolerance: Tolerance) -> str | None:
     """What is wrong with one output; None when it agrees."""
-    name = want["name"]
     if got is None:
-        return f"output `{name}` is missing"
-    if want.get("shape") is not None and got["shape"] != want["shape"]:
-        return f"output `{name}` has shape {got['shape']}, expected {want['shape']}"
+        return f"output `{want.name}` is missing"
+    if got["shape"] != want.shape:
+        return f"output `{want.name}` has shape {got['shape']}, expected {want.shape}"
     floats = _is_float(want)
-    wanted, found = list(_values(want["data"], floats)), list(_values(got["data"], floats))
+    wanted, found = list(_values(want.data, floats)), list(_values(got["data"], floats))
     if len(wanted) != len(found):
-        return f"output `{name}` has {len(found)} values, expected {len(wanted)}"
-    scale = max((abs(w) for w in wanted if floats and math.isfinite(w)), default=0.0)
+        return f"output `{want.name}` has {len(found)} values, expected {len(wanted)}"
     for index, (w, f) in enumerate(zip(wanted, found, strict=True)):
-        if not (_close(w, f, scale) if floats else w == f):
-            return f"output `{name}`[{index}] is {f}, expected {w}"
+        if not (_close(w, f, tolerance) if floats else w == f):
+            return f"output `{want.name}`[{index}] is {f}, expected {w}"
     return None
 
 
-def output_error(want: dict[str, Any], got: dict[str, Any] | None) -> float:
+def output_error(want: SampleTensor, got: dict[str, Any] | None) -> float:
     """The largest absolute difference of finite floats; 0 where nothing can be compared."""
     if got is None or not _is_float(want):
         return 0.0
-    pairs = zip(_values(want["data"], True), _values(got["data"], True), strict=False)
+    pairs = zip(_values(want.data, True), _values(got["data"], True), strict=False)
     return max((abs(w - f) for w, f in pairs if math.isfinite(w) and math.isfinite(f)), default=0.0)
 
 
-def _is_float(output: dict[str, Any]) -> bool:
-    return str(output.get("datatype", "FP32")).startswith(("FP", "BF"))
+def _is_float(output: SampleTensor) -> bool:
+    return output.datatype.startswith(("FP", "BF"))
 
 
-def _close(want: float, got: float, scale: float) -> bool:
+def _close(want: float, got: float, tolerance: Tolerance) -> bool:
     if not math.isfinite(want) or not math.isfinite(got):
         return (math.isnan(want) and math.isnan(got)) or want == got
-    return abs(want - got) <= ATOL * scale + RTOL * abs(want)
+    return abs(want - got) <= tolerance.abs + tolerance.rel * abs(want)
 
 
 def _values(data: Any, floats: bool) -> Iterator[Any]:

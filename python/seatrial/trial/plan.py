@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seatrial.errors import UsageError
+from seatrial.records import PhaseKind
 
 __all__ = ["PROFILES", "Plan", "Step", "profile"]
 
@@ -14,7 +15,7 @@ class Step:
     """One loaded phase: a kind of the record, a rate in requests per second, a length in seconds."""
 
     name: str
-    kind: str
+    kind: PhaseKind
     rate_per_s: float
     duration_s: float
 

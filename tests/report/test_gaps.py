@@ -157,3 +157,25 @@ def test_the_tail_names_the_stage_that_holds_it(tmp_path: Path) -> None:
         ("step-600", "queue"),
     ]
     assert all(tail["ratio"] > 3 for tail in tails)
+
+
+def test_what_was_not_good_is_not_called_good(tmp_path: Path) -> None:
+    knee = Knee(type="below_first_step", upper=100, why="every step was too slow")
+    payload = sample_payload(None, 2).model_copy(update={"knee": knee})
+    _, markdown, whole = texts(sample_record(None, payload=payload), tmp_path)
+    assert whole["derived"]["reference"] == "step-100"
+    assert "In step-100 the stages of the server take" in markdown
+    assert "highest good load," not in markdown
+
+
+def test_stages_longer_than_the_clients_time_are_doubted(tmp_path: Path) -> None:
+    payload = sample_payload(None, 2)
+    phase = payload.phases[-1]
+    assert phase.load is not None
+    service = phase.load.service_ms.model_copy(update={"mean": 0.001})
+    load = phase.load.model_copy(update={"service_ms": service, "cut_short": True})
+    payload = payload.model_copy(update={"phases": [phase.model_copy(update={"load": load})], "knee": None})
+    _, markdown, _ = texts(sample_record(None, payload=payload), tmp_path)
+    assert "! In step-100" in markdown
+    assert "do not trust these stages" in markdown
+    assert "! step-100 was cut short: its figures cover 8 s." in markdown

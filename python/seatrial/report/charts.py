@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from seatrial.records import Knee, LoadSummary, Percentiles, Phase, StageTime, figure_text
 from seatrial.report.axes import Frame, Scale, linear_scale, log_scale, path, tail_scale, x_axis, y_axis
@@ -81,7 +81,7 @@ def _steps_table(steps: Sequence[Step]) -> Table:
             f"{load.goodput_per_s:,.1f}",
             load.response_ms.text("p50"),
             load.response_ms.text("p99"),
-            f"{sum(load.errors.values()):,}",
+            _errors_text(load.errors),
             f"{load.not_sent:,}",
         )
         for phase, load in steps
@@ -91,6 +91,12 @@ def _steps_table(steps: Sequence[Step]) -> Table:
         "response p50", "response p99", "errors", "not sent",
     )  # fmt: skip
     return Table(headers, rows, frozenset({1, 2, 3, 6, 7}))
+
+
+def _errors_text(errors: Mapping[str, int]) -> str:
+    """The total, and where there are any how many of which kind."""
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in errors.items() if count)
+    return f"{sum(errors.values()):,}" + (f" ({kinds})" if kinds else "")
 
 
 def _draw_steps(steps: Sequence[Step], knee: Knee | None, limit_ms: float | None, width: int) -> Markup:
@@ -107,7 +113,7 @@ def _draw_steps(steps: Sequence[Step], knee: Knee | None, limit_ms: float | None
         "steps",
         (width, 482),
         texts,
-        _knee_band((upper, lower), x, knee),
+        _knee_band((upper, lower), x, knee, steps),
         y_axis(upper, y, "answers per second (requests/s)"),
         x_axis(upper, x, ""),
         ideal,
@@ -139,12 +145,18 @@ def _marker(point: tuple[float, float], name: str, tip: str) -> Markup:
     return el("circle", el("title", tip), cx=point[0], cy=point[1], r=4, class_=f"dot {name}")
 
 
-def _knee_band(frames: tuple[Frame, Frame], x: Scale, knee: Knee | None) -> Markup:
+def _offered(knee: Knee, steps: Sequence[Step]) -> tuple[float | None, float | None]:
+    """The knee's bounds at the rates truly offered: random arrivals are never exactly as many as planned."""
+    offered = {load.rate_per_s: load.offered_per_s for _, load in steps}
+    return offered.get(knee.lower, knee.lower), offered.get(knee.upper, knee.upper)
+
+
+def _knee_band(frames: tuple[Frame, Frame], x: Scale, knee: Knee | None, steps: Sequence[Step]) -> Markup:
     if knee is None or knee.type == "invalid" or (knee.lower is None and knee.upper is None):
         return Markup("")
-    upper = frames[0]
-    start = x.x(upper, knee.lower if knee.lower is not None else 0)
-    end = min(x.x(upper, knee.upper), upper.right) if knee.upper is not None else upper.right
+    upper, (low, high) = frames[0], _offered(knee, steps)
+    start = x.x(upper, low if low is not None else 0)
+    end = min(x.x(upper, high), upper.right) if high is not None else upper.right
     label = "knee" if knee.type == "found" else "at least" if knee.lower is not None else "below"
     middle, anchor = ((start + end) / 2, "middle") if knee.upper is not None else (start, "end")
     bands = [

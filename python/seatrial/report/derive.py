@@ -103,7 +103,8 @@ class Derived:
     """All that the sections are written from, beside the record."""
 
     reference: str | None
-    """The phase that stands for the model: the highest good one."""
+    """The phase that stands for the model: the highest good one where a knee says which that is."""
+    reference_good: bool = False
     curves: tuple[Curve, ...] = ()
     slots: tuple[Slot, ...] = ()
     usage: tuple[Usage, ...] = ()
@@ -138,6 +139,7 @@ def derive(record: Record, folder: Path) -> Derived:
     usage = _usage(folder)
     return Derived(
         reference=reference[0].name if reference else None,
+        reference_good=reference is not None and _is_good(record, reference[1]),
         curves=tuple(curves),
         slots=tuple(_slots(points)),
         usage=tuple(usage),
@@ -152,14 +154,17 @@ def _reference(record: Record, phases: list[Step]) -> Step | None:
     measured = [item for item in answered if item[0].kind in ("step", "hold")] or answered
     if not measured:
         return None
-    knee = record.payload.knee if isinstance(record.payload, TrialPayload) else None
-    if knee is None:
+    if not isinstance(record.payload, TrialPayload) or record.payload.knee is None:
         return next((item for item in reversed(measured) if item[0].kind == "hold"), measured[-1])
-    limit = knee.lower
-    good = [item for item in measured if limit is not None and _rate(item[1]) <= limit * 1.001]
+    good = [item for item in measured if _is_good(record, item[1])]
     if not good:
         return min(measured, key=lambda item: _rate(item[1]))
     return max(good, key=lambda item: (_rate(item[1]), item[0].kind == "hold"))
+
+
+def _is_good(record: Record, load: LoadSummary) -> bool:
+    knee = record.payload.knee if isinstance(record.payload, TrialPayload) else None
+    return knee is not None and knee.lower is not None and _rate(load) <= knee.lower * 1.001
 
 
 def _rate(load: LoadSummary) -> float:

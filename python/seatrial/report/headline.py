@@ -104,7 +104,8 @@ def _tail_tile(step: tuple[Phase, LoadSummary] | None) -> tuple[str, str, str]:
 def next_section(trial: TrialPayload) -> Section:
     """Who does what now."""
     steps = tuple((step.owner, step.text) for step in trial.verdict.next_steps)
-    block = Steps(steps) if steps else Note("Nothing is open.")
+    nothing = "Nothing is open." if trial.verdict.outcome == "pass" else "The record names no next step."
+    block = Steps(steps) if steps else Note(nothing)
     return Section("next", "Next", "What to do next", (block,))
 
 

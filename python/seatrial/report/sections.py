@@ -70,6 +70,11 @@ def _load_section(record: Record, trial: TrialPayload | None) -> Section:
         blocks.append(steps_chart(steps, trial.knee if trial else None, _limit_ms(trial)))
     else:
         blocks.append(Note(f"Load: {NOT_MEASURED}."))
+    blocks += [
+        Note(f"{phase.name} was cut short: its figures cover {load.duration_s:.3g} s.", "unsure")
+        for phase, load in loaded(record)
+        if load.cut_short
+    ]
     blocks += [Note(f"{phase.name}: {phase.note}") for phase in record.payload.phases if phase.note]
     return Section("load", "Load", "How much it carries", tuple(blocks))
 
@@ -109,24 +114,32 @@ def _stages_section(record: Record, derived: Derived) -> Section:
     step = reference_step(record, derived)
     if step is None or not step[1].stages_ms:
         return Section("stages", "Stages", "Where the time goes", (Note(f"Time per stage: {NOT_MEASURED}."),))
-    return Section("stages", "Stages", "Where the time goes", (_stages_note(*step), stages_chart(*step)))
+    return Section(
+        "stages",
+        "Stages",
+        "Where the time goes",
+        (_stages_note(*step, derived.reference_good), stages_chart(*step)),
+    )
 
 
-def _stages_note(phase: Phase, load: LoadSummary) -> Note:
+def _stages_note(phase: Phase, load: LoadSummary, good: bool) -> Note:
     total = sum(time.mean for time in load.stages_ms.values())
     name, largest = max(load.stages_ms.items(), key=lambda item: item[1].mean)
     share = f"{largest.mean / total:.0%}" if total else NOT_MEASURED
+    which = f"{phase.name}, the highest good load," if good else phase.name
     text = (
-        f"In {phase.name}, the highest good load, the stages of the server take {figure_text(total)} ms of the mean "
-        f"request (n={largest.n:,}); {name} is the largest with {share}."
+        f"In {which} the stages of the server take {figure_text(total)} ms of the mean request "
+        f"(n={largest.n:,}); {name} is the largest with {share}."
     )
     service = load.service_ms.mean
-    if service is not None:
-        text += (
-            f" The client sees {load.service_ms.text('mean')}; "
-            f"{figure_text(service - total)} ms lie outside the stages: network, write and the client itself."
-        )
-    return Note(text)
+    if service is None:
+        return Note(text)
+    text += f" The client sees {load.service_ms.text('mean')}; "
+    if service < total:
+        return Note(text + "that is less than the stages add up to, so do not trust these stages.", "unsure")
+    return Note(
+        text + f"{figure_text(service - total)} ms lie outside the stages: network, write and the client."
+    )
 
 
 def _system_section(record: Record, derived: Derived) -> Section:

@@ -90,7 +90,7 @@ impl Former {
         if !alone && !choice.full {
             self.gather(&mut choice, now);
         }
-        Some(self.release(choice, alone, (waited, now)))
+        Some(self.release(choice, alone, waited, now))
     }
 
     /// Drops every request whose client has gone or whose deadline has passed, and says when the next deadline is.
@@ -190,7 +190,7 @@ impl Former {
         like_first && joinable(self.config.mode, request)
     }
 
-    fn release(&mut self, choice: Choice, alone: bool, (waited, now): (Duration, Instant)) -> Batch {
+    fn release(&mut self, choice: Choice, alone: bool, waited: Duration, now: Instant) -> Batch {
         let Choice { mut requests, rows, full } = choice;
         let release = match (alone, full) {
             (true, _) => Release::Single,

@@ -82,3 +82,8 @@ impl Snapshot {
         })
     }
 }
+
+/// Whether edges may close buckets: at least one, finite and ascending.
+pub(crate) fn ascending(edges: &[f64]) -> bool {
+    !edges.is_empty() && edges.iter().all(|e| e.is_finite()) && edges.is_sorted_by(|a, b| a < b)
+}

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use crate::{Counter, Gauge, Histogram, RegistryError, text};
+use crate::{Counter, Gauge, Histogram, RegistryError, histogram, text};
 
 /// Label names and values of one series, in the order they are written.
 pub type Labels<'a> = &'a [(&'a str, &'a str)];
@@ -83,7 +83,7 @@ impl Registry {
         labels: Labels,
         edges: &[f64],
     ) -> Result<Arc<Histogram>, RegistryError> {
-        if !text::ascending(edges) {
+        if !histogram::ascending(edges) {
             return Err(RegistryError::Edges(name.to_owned()));
         }
         let series = Series { name, help, kind: Kind::Histogram, labels };

@@ -60,11 +60,6 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Whether edges may close buckets: at least one, finite and ascending.
-pub(crate) fn ascending(edges: &[f64]) -> bool {
-    !edges.is_empty() && edges.iter().all(|e| e.is_finite()) && edges.is_sorted_by(|a, b| a < b)
-}
-
 pub(crate) fn legal_metric_name(name: &str) -> bool {
     legal(name, |c| c == ':')
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use seatrial_metrics::{Counter, Labels, Registry, RegistryError};
-use seatrial_types::{BatchSource, Error, Reply, Request, Result, Runner, Stage, Tensor};
+use seatrial_types::{BatchSource, Code, Error, Reply, Request, Result, Runner, Stage, Tensor};
 
 use crate::joining::{join, split};
 
@@ -24,7 +24,9 @@ pub struct ExecutorMetrics {
     /// Runs that panicked; each is a fault to report.
     pub panics: Arc<Counter>,
     /// Requests dropped between queue and run since their client had gone.
-    pub client_gone: Arc<Counter>,
+    pub dropped_client_gone: Arc<Counter>,
+    /// Requests dropped between queue and run since their deadline had passed.
+    pub dropped_deadline: Arc<Counter>,
 }
 
 impl ExecutorMetrics {
@@ -33,6 +35,11 @@ impl ExecutorMetrics {
         let runs = |outcome: &str| {
             let labels = [labels, &[("outcome", outcome)]].concat();
             registry.counter("seatrial_session_runs_total", "Runs of the model, by outcome.", &labels)
+        };
+        let dropped = |reason: &str| {
+            let labels = [labels, &[("reason", reason)]].concat();
+            let help = "Requests dropped between queue and run, by reason.";
+            registry.counter("seatrial_session_dropped_total", help, &labels)
         };
         Ok(Self {
             runs_ok: runs("ok")?,
@@ -43,19 +50,21 @@ impl ExecutorMetrics {
                 labels,
             )?,
             panics: registry.counter("seatrial_session_panics_total", "Runs that panicked.", labels)?,
-            client_gone: registry.counter(
-                "seatrial_session_client_gone_total",
-                "Requests dropped between queue and run since their client had gone.",
-                labels,
-            )?,
+            dropped_client_gone: dropped("client_gone")?,
+            dropped_deadline: dropped("deadline")?,
         })
     }
 }
 
+/// How many joined runs in a row may fail whose requests all succeed alone before joining is given up. One may be an
+/// accident, such as memory that was short for a moment.
+const FAILED_JOINS: usize = 3;
+
 /// Runs batches until `source` is closed and empty. Call it on a thread of its own.
 ///
-/// `not_joinable` is told once, in words, when the outputs of a joined run cannot be split by rows; from then on this
-/// executor runs every request alone, and the owner of the queue should stop joining there.
+/// `not_joinable` is told once, in words, when the model turns out not to take rows of several requests: its outputs
+/// cannot be split by rows, or joined runs fail whose requests succeed alone. From then on this executor runs every
+/// request alone, and the owner of the queue should stop joining there.
 #[allow(clippy::needless_pass_by_value, reason = "the thread keeps its share of the queue for its life")]
 pub fn run_executor(
     source: Arc<dyn BatchSource>,
@@ -63,7 +72,7 @@ pub fn run_executor(
     metrics: ExecutorMetrics,
     not_joinable: Box<dyn FnMut(&str) + Send>,
 ) {
-    let mut executor = Executor { runner, metrics, not_joinable, joinable: true };
+    let mut executor = Executor { runner, metrics, not_joinable, joinable: true, failed_joins: 0 };
     while let Some(batch) = source.take() {
         executor.work(batch.requests);
     }
@@ -74,13 +83,15 @@ struct Executor {
     metrics: ExecutorMetrics,
     not_joinable: Box<dyn FnMut(&str) + Send>,
     joinable: bool,
+    /// In a row, though every request succeeded alone.
+    failed_joins: usize,
 }
 
 impl Executor {
     fn work(&mut self, mut requests: Vec<Request>) {
         let before = requests.len();
         requests.retain(|request| !request.reply.is_closed());
-        self.metrics.client_gone.add((before - requests.len()) as u64);
+        self.metrics.dropped_client_gone.add((before - requests.len()) as u64);
         if requests.len() > 1 && self.joinable {
             self.run_joined(requests);
         } else {
@@ -97,35 +108,59 @@ impl Executor {
         let rows: Vec<usize> = requests.iter().map(|request| request.rows).collect();
         match outcome.map(|outputs| split(&outputs, &rows)) {
             Ok(Ok(sets)) => {
+                self.failed_joins = 0;
                 mark(&mut requests, Stage::CopyOut);
                 for (request, outputs) in requests.into_iter().zip(sets) {
                     answer(request, Ok(outputs));
                 }
             }
             Ok(Err(difference)) => {
-                self.joinable = false;
-                (self.not_joinable)(&difference);
+                self.stop_joining(&difference);
                 self.run_each(requests);
             }
-            Err(_) => {
-                self.metrics.isolated.add(requests.len() as u64);
-                self.run_each(requests);
-            }
+            Err(error) => self.isolate(requests, &error),
         }
     }
 
-    /// Each request on its own. Those behind wait for those before: that time is queueing.
-    fn run_each(&mut self, requests: Vec<Request>) {
-        for mut request in requests {
-            if request.reply.is_closed() {
-                self.metrics.client_gone.inc();
-                continue;
-            }
-            request.stages.mark(Stage::Queue, Instant::now());
-            let outcome = self.run(&request.inputs);
-            request.stages.mark(Stage::Run, Instant::now());
-            answer(request, outcome);
+    /// Finds the request that made a joined run fail by running each alone.
+    fn isolate(&mut self, requests: Vec<Request>, error: &Error) {
+        let n = requests.len();
+        self.metrics.isolated.add(n as u64);
+        if self.run_each(requests) < n {
+            self.failed_joins = 0;
+            return;
         }
+        self.failed_joins += 1;
+        if self.failed_joins >= FAILED_JOINS {
+            self.stop_joining(&format!("joined runs fail whose requests succeed alone: {}", error.message));
+        }
+    }
+
+    fn stop_joining(&mut self, why: &str) {
+        self.joinable = false;
+        (self.not_joinable)(why);
+    }
+
+    /// Each request on its own; gives how many succeeded. Those behind wait for those before: that time is queueing.
+    fn run_each(&mut self, requests: Vec<Request>) -> usize {
+        let mut n_ok = 0;
+        for mut request in requests {
+            let now = Instant::now();
+            request.stages.mark(Stage::Queue, now);
+            if request.reply.is_closed() {
+                self.metrics.dropped_client_gone.inc();
+            } else if request.deadline <= now {
+                self.metrics.dropped_deadline.inc();
+                let text = "the deadline passed while the request waited for the model";
+                answer(request, Err(Error::new(Code::DeadlineExceeded, text)));
+            } else {
+                let outcome = self.run(&request.inputs);
+                request.stages.mark(Stage::Run, Instant::now());
+                n_ok += usize::from(outcome.is_ok());
+                answer(request, outcome);
+            }
+        }
+        n_ok
     }
 
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {

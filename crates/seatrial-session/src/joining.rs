@@ -7,10 +7,10 @@ use seatrial_types::{DataType, Request, Tensor, byte_strings};
 pub(crate) fn join(requests: &[Request]) -> Vec<Tensor> {
     let Some(first) = requests.first() else { return Vec::new() };
     let rows = requests.iter().map(|request| request.rows).sum();
-    first.inputs.iter().enumerate().map(|(at, like)| join_one(requests, at, (like, rows))).collect()
+    first.inputs.iter().enumerate().map(|(at, like)| join_one(requests, at, like, rows)).collect()
 }
 
-fn join_one(requests: &[Request], at: usize, (like, rows): (&Tensor, usize)) -> Tensor {
+fn join_one(requests: &[Request], at: usize, like: &Tensor, rows: usize) -> Tensor {
     let parts = || requests.iter().filter_map(|request| request.inputs.get(at));
     let mut data = BytesMut::with_capacity(parts().map(|part| part.data.len()).sum());
     for part in parts() {
@@ -34,7 +34,7 @@ pub(crate) fn split(outputs: &[Tensor], rows: &[usize]) -> Result<Vec<Vec<Tensor
         }
         let mut rest = output.data.clone();
         for (set, rows) in sets.iter_mut().zip(rows) {
-            let part = part_length(output, &rest, (*rows, total));
+            let part = part_length(output, &rest, *rows, total);
             if part > rest.len() {
                 return Err(format!("output {at} has less data than its shape {:?} says", output.shape));
             }
@@ -53,7 +53,7 @@ fn part_of(output: &Tensor, rows: usize, data: Bytes) -> Tensor {
 }
 
 /// Bytes of the next `rows` rows, of which `rest` begins with the first.
-fn part_length(output: &Tensor, rest: &[u8], (rows, total): (usize, usize)) -> usize {
+fn part_length(output: &Tensor, rest: &[u8], rows: usize, total: usize) -> usize {
     if output.datatype == DataType::Bytes {
         let items = rows * output.shape.iter().skip(1).product::<usize>();
         byte_strings(rest).take(items).map(|item| item.len() + size_of::<u32>()).sum()

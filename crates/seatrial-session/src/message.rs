@@ -24,17 +24,16 @@ fn split_node(text: &str) -> (Option<(&str, &str)>, &str) {
 
 /// Drops `path/file.cc:12 type ns::function(arguments) condition was false. ` wherever it begins.
 fn without_source(text: &str) -> String {
-    let Some((before, location, after)) = find_location(text) else {
+    let Some((before, after)) = around_location(text) else {
         return text.split_whitespace().collect::<Vec<_>>().join(" ");
     };
-    debug_assert!(!location.is_empty());
     let after = without_function(after);
     let after = after.split_once(" was false. ").map_or(after, |(_, message)| message);
     without_source(&format!("{before} {after}"))
 }
 
-/// The first word that ends in `file.cc:12`, with what stands before and behind it.
-fn find_location(text: &str) -> Option<(&str, &str, &str)> {
+/// What stands before and behind the first word that ends in `file.cc:12`.
+fn around_location(text: &str) -> Option<(&str, &str)> {
     let is_location = |word: &str| {
         word.rsplit_once(':').is_some_and(|(file, line)| {
             let source = [".cc", ".h", ".cpp", ".cu", ".hpp"].iter().any(|ending| file.ends_with(ending));
@@ -46,7 +45,7 @@ fn find_location(text: &str) -> Option<(&str, &str, &str)> {
     let place = word.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(':');
     let start = place.find(":/").map_or(0, |colon| colon + 1);
     let at = text.find(word)? + start;
-    Some((text.get(..at)?, word.get(start..)?, text.get(at + word.len() - start..)?))
+    Some((text.get(..at)?, text.get(at + word.len() - start..)?))
 }
 
 /// Drops a C++ function with its arguments from the front, when there is one.

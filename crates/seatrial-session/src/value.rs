@@ -35,6 +35,10 @@ impl<'a> Input<'a> {
         let shape =
             tensor.shape.iter().map(|size| i64::try_from(*size)).collect::<std::result::Result<Vec<_>, _>>();
         let shape = shape.map_err(|_| Error::invalid("a dimension is larger than any tensor"))?;
+        if tensor.datatype == DataType::Bool && tensor.data.iter().any(|byte| *byte > 1) {
+            // Anything else is an undefined `bool` for the C++ that reads it.
+            return Err(Error::invalid("a BOOL element is neither 0 nor 1"));
+        }
         let made = match tensor.datatype.size() {
             Some(size) => Self::numbers(runtime, tensor, &shape, size),
             None => Self::strings(runtime.api(), tensor, &shape),
@@ -54,7 +58,7 @@ impl<'a> Input<'a> {
         shape: &[i64],
         size: usize,
     ) -> std::result::Result<Self, Fault> {
-        check_numbers(tensor, size)?;
+        check_length(tensor, size)?;
         let api = runtime.api();
         let (memory, data) = place(&tensor.data, size);
         // SAFETY: `data` points to `tensor.data.len()` readable bytes, aligned for the type, that live in `memory`,
@@ -112,15 +116,11 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What the decoder has promised, asked once more where the next reader is C++: the runtime would read past a short
-/// buffer's end, and a `bool` that is neither 0 nor 1 is undefined there.
-fn check_numbers(tensor: &Tensor, size: usize) -> std::result::Result<(), Fault> {
+/// What the decoder has promised, asked once more where the next reader is C++.
+fn check_length(tensor: &Tensor, size: usize) -> std::result::Result<(), Fault> {
     let needed = tensor.shape.iter().try_fold(size, |product, dim| product.checked_mul(*dim));
     if needed != Some(tensor.data.len()) {
         return Err(Fault::new(format!("{} bytes for the shape {:?}", tensor.data.len(), tensor.shape)));
-    }
-    if tensor.datatype == DataType::Bool && tensor.data.iter().any(|byte| *byte > 1) {
-        return Err(Fault::new("a BOOL element is neither 0 nor 1"));
     }
     Ok(())
 }

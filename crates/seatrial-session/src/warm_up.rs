@@ -42,10 +42,10 @@ pub fn warm_up(runner: &mut dyn Runner, signature: &Signature, batching: &Batchi
         match timed(runner, signature, 1, size) {
             Ok(run) => {
                 found.runs.push(run);
-                warm_full(runner, signature, (batching, size), &mut found);
+                warm_full(runner, signature, batching, size, &mut found);
                 return Ok(found);
             }
-            Err(error) => refusal = Some(worse(refusal, error)),
+            Err(error) => refusal = Some(milder(refusal, error)),
         }
         if !has_free_inner(signature) {
             break;
@@ -64,7 +64,8 @@ pub fn warm_up(runner: &mut dyn Runner, signature: &Signature, batching: &Batchi
 fn warm_full(
     runner: &mut dyn Runner,
     signature: &Signature,
-    (batching, size): (&Batching, usize),
+    batching: &Batching,
+    size: usize,
     found: &mut WarmUp,
 ) {
     if batching.mode == BatchMode::None || batching.max_rows <= 1 {
@@ -81,7 +82,7 @@ fn warm_full(
 }
 
 /// Keeps a refusal of the values over an internal error: it proves that the model runs.
-fn worse(before: Option<Error>, error: Error) -> Error {
+fn milder(before: Option<Error>, error: Error) -> Error {
     before.filter(|before| before.code != Code::Internal).unwrap_or(error)
 }
 

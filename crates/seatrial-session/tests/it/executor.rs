@@ -125,7 +125,7 @@ fn requests_whose_client_has_gone_are_not_run() {
     let outcome = execute(vec![vec![a, b], vec![c]], twice);
     assert_eq!(outcome.seen, [[1, 1]]);
     assert_eq!(as_floats(&b_answer.try_recv().unwrap().outcome.unwrap()[0]), [4.0]);
-    assert_eq!(outcome.metrics.client_gone.get(), 2);
+    assert_eq!(outcome.metrics.dropped_client_gone.get(), 2);
 }
 
 #[test]
@@ -144,7 +144,49 @@ fn a_model_that_must_not_be_joined_is_found_and_told_once() {
 }
 
 #[test]
-fn scalar_outputs_and_short_strings_are_no_rows() {
+fn a_model_whose_joined_runs_fail_is_not_joined_for_ever() {
+    let one_row = |inputs: &[Tensor]| {
+        if inputs[0].rows() > 1 { Err(Error::internal("baked")) } else { Ok(inputs.to_vec()) }
+    };
+    let mut answers = Vec::new();
+    let mut batch = |x: f32| {
+        let (requests, new): (Vec<_>, Vec<_>) =
+            [x, x + 0.5].map(|x| request(vec![floats(&[1, 1], &[x])], 1)).into_iter().unzip();
+        answers.extend(new);
+        requests
+    };
+    let outcome = execute(vec![batch(1.0), batch(2.0), batch(3.0), batch(4.0)], one_row);
+    assert!(answers.iter_mut().all(|answer| answer.try_recv().unwrap().outcome.is_ok()));
+    assert_eq!(outcome.complaints, ["joined runs fail whose requests succeed alone: baked"]);
+    let joined = outcome.seen.iter().filter(|shape| shape[0] == 2).count();
+    assert_eq!((joined, outcome.seen.len()), (3, 3 * 3 + 2), "three times joined and alone, then only alone");
+}
+
+#[test]
+fn bad_rows_are_no_reason_to_stop_joining() {
+    let mut answers = Vec::new();
+    let batches = (0..6).map(|_| {
+        let (requests, new): (Vec<_>, Vec<_>) =
+            [13.0, 1.0].map(|x| request(vec![floats(&[1, 1], &[x])], 1)).into_iter().unzip();
+        answers.extend(new);
+        requests
+    });
+    let outcome = execute(batches.collect(), twice);
+    assert_eq!(outcome.complaints, Vec::<String>::new());
+    assert_eq!(outcome.seen.iter().filter(|shape| shape[0] == 2).count(), 6);
+}
+
+#[test]
+fn a_deadline_that_passes_behind_a_slow_mate_is_answered_without_a_run() {
+    let (mut late, mut answer) = request(vec![floats(&[1, 1], &[1.0])], 1);
+    late.deadline = late.stages.started();
+    let outcome = execute(vec![vec![late]], twice);
+    assert_eq!(answer.try_recv().unwrap().outcome.unwrap_err().code, Code::DeadlineExceeded);
+    assert_eq!((outcome.seen.len(), outcome.metrics.dropped_deadline.get()), (0, 1));
+}
+
+#[test]
+fn a_scalar_output_is_no_row() {
     let pair = || [1.0, 2.0].map(|x| request(vec![floats(&[1, 1], &[x])], 1)).into_iter().unzip();
     let (requests, _answers): (Vec<_>, Vec<_>) = pair();
     let scalar = execute(vec![requests], |_| Ok(vec![floats(&[], &[1.0])]));

@@ -62,18 +62,18 @@ def _identity(draft: Draft) -> str:
         + f"name: {quoted(draft.name)}\n"
         + 'version: "0.1.0"\n'
         + 'purpose: "QUESTION(algorithm): which decision is made with the answer?"\n'
-        + "task: null  # QUESTION(algorithm): ranking, classification, risk, regression, embedding, detection, generation?\n"
+        + "task: null  # QUESTION(algorithm): which task: ranking, classification, risk, regression, embedding, detection, generation?\n"
         + "intended_use: []  # QUESTION(algorithm): what may it be used for?\n"
         + "out_of_scope: []  # QUESTION(algorithm): what must it not be used for?\n"
         + "owners:\n"
         + "  algorithm:\n"
         + "    role: model owner\n"
-        + '    contact: "QUESTION(algorithm): mail list or channel of the model owners?"\n'
+        + '    contact: "QUESTION(algorithm): which mail list or channel reaches the model owners?"\n'
         + "  infra:\n"
         + "    role: serving owner\n"
-        + '    contact: "QUESTION(infra): mail list or channel of the serving owners?"\n'
-        + "licence: null  # QUESTION(algorithm): SPDX name of the licence?\n"
-        + "rollback_class: null  # QUESTION(both): instant, redeploy or migration?\n"
+        + '    contact: "QUESTION(infra): which mail list or channel reaches the serving owners?"\n'
+        + "licence: null  # QUESTION(algorithm): what is the SPDX name of the licence?\n"
+        + "rollback_class: null  # QUESTION(both): how is it rolled back: instant, redeploy or migration?\n"
         + "seeds: {}  # QUESTION(algorithm): which seeds did training, split and export use?\n"
         + origin
     )
@@ -98,7 +98,7 @@ def _tensor(tensor: DraftTensor, asked: set[str] | None) -> str:
         question = ""
         if asked is not None and dim.name is not None and dim.name not in asked:
             asked.add(dim.name)
-            question = f"  # QUESTION(both): largest {dim.name} that a request may ask for?"
+            question = f"  # QUESTION(both): how large may {dim.name} be at most?"
         text += f"      - {_dim(dim)}{question}\n"
     if tensor.range is not None:
         text += f"    range: [{tensor.range[0]}, {tensor.range[1]}]  # rows of the table that it is looked up in\n"
@@ -118,17 +118,17 @@ _SLO = (
     _head("Slo")
     + """latency:
   total:
-    p50: null  # QUESTION(both): such as 10ms
-    p95: null  # QUESTION(both): such as 40ms
-    p99: null  # QUESTION(both): such as 100ms; a trial has nothing to judge without it
+    p50: null  # QUESTION(both): what may the median response take, such as 10ms?
+    p95: null  # QUESTION(both): what may 19 of 20 responses take, such as 40ms?
+    p99: null  # QUESTION(both): what may 99 of 100 responses take, such as 100ms?
   stages: {}
-memory_per_instance: null  # QUESTION(infra): such as 2GiB
-error_budget: null  # QUESTION(both): such as 0.1%
-availability: null  # QUESTION(both): such as 99.9%
+memory_per_instance: null  # QUESTION(infra): how much memory may an instance take, such as 2GiB?
+error_budget: null  # QUESTION(both): which share of requests may fail or come late, such as 0.1%?
+availability: null  # QUESTION(both): which availability is promised, such as 99.9%?
 load:
-  mean: null  # QUESTION(both): such as 500/s
-  peak: null  # QUESTION(both): such as 2000/s
-  growth: null  # QUESTION(both): such as 5%/month
+  mean: null  # QUESTION(both): which load is usual, such as 500/s?
+  peak: null  # QUESTION(both): which load is the highest of a normal day, such as 2000/s?
+  growth: null  # QUESTION(both): how does the load grow, such as 5%/month?
 window: 30d
 """
 )
@@ -137,15 +137,15 @@ _RESOURCES = (
     _head("Resources")
     + """basis: estimate
 cpu:
-  cores: null  # QUESTION(infra): such as 2 cores
+  cores: null  # QUESTION(infra): how many cores does an instance ask for, such as 2 cores?
   instruction_sets: []
-memory: null  # QUESTION(infra): such as 1GiB
+memory: null  # QUESTION(infra): how much memory does an instance ask for, such as 1GiB?
 gpu: null
 disk: null
 network: null
 replicas:
-  min: null  # QUESTION(infra): least number of instances?
-  max: null  # QUESTION(infra): most instances that may be asked for?
+  min: null  # QUESTION(infra): how many instances run at least?
+  max: null  # QUESTION(infra): how many instances run at most?
 scaling:
   signal: queue_rows
 """
@@ -180,7 +180,7 @@ def _serving(draft: Draft) -> str:
 def _environment(draft: Draft) -> str:
     facts = draft.facts
     opsets = {d or "ai.onnx": v for d, v in facts.opsets}
-    exporter = "null  # QUESTION(algorithm): name and exact version of the exporter?"
+    exporter = "null  # QUESTION(algorithm): which exporter, as {name: ..., version: ...}?"
     if facts.producer:
         name, _, version = facts.producer.partition(" ")
         exporter = f"{{name: {quoted(name)}, version: {quoted(version or 'not stated')}}}"
@@ -192,14 +192,14 @@ def _environment(draft: Draft) -> str:
         )
     return (
         _head("Environment")
-        + "training: null  # QUESTION(algorithm): {name: ..., version: ...} of the training framework?\n"
+        + "training: null  # QUESTION(algorithm): which training framework, as {name: ..., version: ...}?\n"
         + f"exporter: {exporter}\n"
         + f'runtime: {{name: onnxruntime, version: "{draft.runtime}"}}\n'
         + "opset: {"
         + ", ".join(f"{quoted(d)}: {v}" for d, v in opsets.items())
         + "}\n"
         + f"ir: {facts.ir}\n"
-        + "lock: null  # QUESTION(algorithm): {file: ..., sha256: ...} of the lock file of the training environment?\n"
+        + "lock: null  # QUESTION(algorithm): which lock file made the model, as {file: ..., sha256: ...}?\n"
         + f"hardware: {quoted(f'{platform.machine()}, probe only')}\n"
         + changes
     )

@@ -61,8 +61,8 @@ class CheckReport:
 
     def to_json(self) -> dict[str, Any]:
         """The machine-readable form."""
-        b = self.batching
-        batching = None if b is None else {"mode": b.mode, "axis": b.axis, "why": b.why}
+        b = self.batching or Batching("none", None, "not probed, or probed with another model file")
+        batching = {"mode": b.mode, "axis": b.axis, "why": b.why}
         return {
             "level": self.level,
             "ok": self.ok,

@@ -32,6 +32,10 @@ DTYPES: dict[int, str] = {
     9: "BOOL", 10: "FP16", 11: "FP64", 12: "UINT32", 13: "UINT64", 16: "BF16",
 }  # fmt: skip
 
+PICKLE_HEAD_BYTES = 4096
+_IMPORTS = {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
+_CALLS = {"REDUCE", "BUILD", "OBJ", "NEWOBJ", "NEWOBJ_EX", "INST"}
+
 _MAGIC: tuple[tuple[int, bytes, str], ...] = (
     (0, b"PK\x03\x04", "a zip archive (a PyTorch checkpoint or a NumPy archive)"),
     (0, b"\x1f\x8b", "a gzip archive"),
@@ -90,13 +94,25 @@ def sniff(raw: bytes) -> str | None:
 
 
 def is_pickle(raw: bytes) -> bool:
-    """Whether bytes begin as a pickle of protocol 0 or of 2 to 5 does."""
-    if len(raw) > 2 and raw[0] == 0x80 and raw[1] in range(2, 6):
-        return True
-    return re.match(rb"(?:\(|\]|\}|c[A-Za-z_][\w.]*\n[\w.]+\n|[ISFVLp][^\n]{0,80}\n)", raw) is not None and (
-        raw.rstrip(b"\n").endswith(b".")
-        and re.search(rb"c[A-Za-z_][\w.]*\n[\w.]+\n", raw[: 1 << 16]) is not None
-    )
+    """Whether the first bytes read as instructions of a pickle. Nothing is executed, and only the head is read.
+
+    With a protocol header a few valid instructions are enough. Without one the stream must import something and
+    call it or end, since a word list may begin like an import.
+    """
+    import pickletools
+
+    names: list[str] = []
+    try:
+        for opcode, _, _ in pickletools.genops(raw[:PICKLE_HEAD_BYTES]):
+            names.append(opcode.name)
+    except (ValueError, UnicodeDecodeError, OverflowError, IndexError):
+        pass
+    if not names:
+        return False
+    ended = names[-1] == "STOP"
+    if names[0] == "PROTO" and 0x02 <= raw[1] <= 0x05:
+        return ended or len(names) > 3
+    return bool(_IMPORTS & set(names)) and (ended or bool(_CALLS & set(names)))
 
 
 def _parse(path: Path, file: str, raw: bytes) -> ParsedModel | Finding:

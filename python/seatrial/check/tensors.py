@@ -12,7 +12,7 @@ from seatrial.errors import ContractError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["from_wire", "numpy_type", "to_wire", "wire_fault"]
+__all__ = ["flat_values", "from_wire", "numpy_type", "to_wire", "wire_fault"]
 
 _NUMPY = {
     "BOOL": "bool", "UINT8": "uint8", "UINT16": "uint16", "UINT32": "uint32", "UINT64": "uint64",
@@ -42,7 +42,7 @@ def from_wire(tensor: dict[str, Any]) -> np.ndarray[Any, Any]:
     fault = wire_fault(tensor)
     if fault is not None:
         raise ContractError(f"tensor `{tensor.get('name', '')}`: {fault}")
-    values = [_value(v, tensor["datatype"]) for v in _flat(tensor["data"])]
+    values = [_value(v, tensor["datatype"]) for v in flat_values(tensor["data"])]
     array = np.empty(len(values), dtype=numpy_type(tensor["datatype"]))
     for i, value in enumerate(values):
         array[i] = value
@@ -54,7 +54,7 @@ def wire_fault(tensor: dict[str, Any]) -> str | None:
     shape, datatype = tensor["shape"], tensor["datatype"]
     if any(d < 0 for d in shape):
         return f"the shape {shape} holds a negative size"
-    values = _flat(tensor["data"])
+    values = flat_values(tensor["data"])
     if len(values) != math.prod(shape):
         return f"{len(values)} values for the shape {shape}, which takes {math.prod(shape)}"
     bad = next((v for v in values if not _fits(v, datatype)), None)
@@ -76,7 +76,8 @@ def to_wire(name: str, datatype: str, array: np.ndarray[Any, Any]) -> dict[str, 
     return {"name": name, "datatype": datatype, "shape": list(array.shape), "data": data}
 
 
-def _flat(data: Any) -> list[Any]:
+def flat_values(data: Any) -> list[Any]:
+    """The values of flat or nested data, row by row."""
     out: list[Any] = []
     waiting = [iter(data)]
     while waiting:

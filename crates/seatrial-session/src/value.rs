@@ -87,8 +87,8 @@ impl<'a> Input<'a> {
 
     fn strings(api: Api, tensor: &Tensor, shape: &[i64]) -> std::result::Result<Self, Fault> {
         let count = byte_strings(&tensor.data).count();
-        if count != tensor.elements() {
-            return Err(Fault::new(format!("{count} strings for a shape of {}", tensor.elements())));
+        if product(&tensor.shape, 1) != Some(count) {
+            return Err(Fault::new(format!("{count} strings for the shape {:?}", tensor.shape)));
         }
         let mut allocator = ptr::null_mut();
         // SAFETY: the default allocator lives as long as the library; the shape is live; the value is ours.
@@ -118,11 +118,15 @@ impl<'a> Input<'a> {
 
 /// What the decoder has promised, asked once more where the next reader is C++.
 fn check_length(tensor: &Tensor, size: usize) -> std::result::Result<(), Fault> {
-    let needed = tensor.shape.iter().try_fold(size, |product, dim| product.checked_mul(*dim));
-    if needed != Some(tensor.data.len()) {
+    if product(&tensor.shape, size) != Some(tensor.data.len()) {
         return Err(Fault::new(format!("{} bytes for the shape {:?}", tensor.data.len(), tensor.shape)));
     }
     Ok(())
+}
+
+/// All sizes times `start`; `None` beyond what a `usize` holds.
+fn product(shape: &[usize], start: usize) -> Option<usize> {
+    shape.iter().try_fold(start, |product, size| product.checked_mul(*size))
 }
 
 /// The buffer itself when it is aligned for elements of `size` bytes, a copy of it otherwise.
@@ -157,8 +161,7 @@ unsafe fn read(api: Api, value: *mut OrtValue) -> std::result::Result<Tensor, Fa
     let datatype = datatype.map_err(|code| Fault::new(format!("element type {code}")))?;
     let shape = shape.iter().map(|size| usize::try_from(*size)).collect::<std::result::Result<Vec<_>, _>>();
     let shape = shape.map_err(|_| Fault::new("a size below zero"))?;
-    let elements = shape.iter().try_fold(1usize, |product, size| product.checked_mul(*size));
-    let elements = elements.ok_or_else(|| Fault::new("a shape beyond all memory"))?;
+    let elements = product(&shape, 1).ok_or_else(|| Fault::new("a shape beyond all memory"))?;
     // SAFETY: the value is live and holds as many elements as its own shape says.
     let data = unsafe {
         match datatype.size() {

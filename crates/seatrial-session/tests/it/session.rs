@@ -99,7 +99,8 @@ fn buffers_that_do_not_fit_their_shape_never_reach_the_runtime() {
     let numbers = floats(&[1, 2], &[0.0; 2]);
     let cut = Tensor { data: Bytes::from_static(&[9, 0, 0, 0, 1]), ..strings(&[1, 1], &[]) };
     let few = strings(&[1, 3], &[b"a", b"b"]);
-    for tensor in [cut, few] {
+    let endless = Tensor { shape: vec![1 << 62, 8], ..strings(&[1, 1], &[]) };
+    for tensor in [cut, few, endless] {
         assert!(mixed.run(&[numbers.clone(), tensor]).is_err());
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from seatrial.records import Percentiles, Quantile, figure_text
+from seatrial.records import Percentiles, Quantile, SecondPoint, figure_text
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,8 @@ def test_texts_of_an_empty_sample_say_not_measured() -> None:
     assert {empty.text(name) for name in ("p50", "p90", "p95", "p99", "p999", "max", "mean")} == {
         "not measured (n=0)"
     }
+
+
+def test_a_second_gives_no_percentile_without_its_sample_size() -> None:
+    with pytest.raises(ValidationError, match="sample size"):
+        SecondPoint(t=0, offered=9, achieved=9, ok=9, errors=0, p99_ms=4.0, in_flight=0)

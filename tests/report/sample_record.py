@@ -177,6 +177,7 @@ def series(made: dict[str, np.ndarray], duration: float) -> list[SecondPoint]:
                 errors=int((due & made["refused"]).sum()),
                 p50_ms=float(values[len(values) // 2]) if len(values) else None,
                 p99_ms=float(values[int(np.ceil(0.99 * len(values))) - 1]) if len(values) else None,
+                n=len(values),
                 in_flight=int(((made["sent"] < t + 1) & (made["end"] >= t + 1)).sum()),
             )
         )

@@ -230,6 +230,7 @@ def _series(rows: Rows, elapsed: float) -> list[SecondPoint]:
     offered, achieved = per_second(due), per_second(ended[answered])
     ok, errors = per_second(ended[rows.outcome == OK]), per_second(ended[rows.outcome != OK])
     out = per_second((sent // 1e9).astype(int)).cumsum() - per_second(ended[~_absent(rows.sent)]).cumsum()
+    judged = per_second(due[rows.judged])
     p50, p99 = _grouped_quantiles(due[rows.judged], rows.response_ms[rows.judged], n_seconds)
     widths = [min(1.0, elapsed - t) if elapsed - t > 0 else 1.0 for t in range(n_seconds)]
     return [
@@ -241,6 +242,7 @@ def _series(rows: Rows, elapsed: float) -> list[SecondPoint]:
             errors=int(errors[t]),
             p50_ms=p50[t],
             p99_ms=p99[t],
+            n=int(judged[t]),
             in_flight=int(out[t]),
         )
         for t in range(n_seconds)

@@ -158,7 +158,10 @@ class GeneratorHealth(Words):
 
 
 class SecondPoint(Words):
-    """One second of a phase; `t` is seconds from the start of the phase. Rates are per second."""
+    """One second of a phase; `t` is seconds from the start of the phase. Rates are per second.
+
+    `n` is the sample size of `p50_ms` and `p99_ms`, the responses of the requests that were due in this second.
+    """
 
     t: float
     offered: float
@@ -167,7 +170,14 @@ class SecondPoint(Words):
     errors: int
     p50_ms: float | None = None
     p99_ms: float | None = None
+    n: int | None = None
     in_flight: int
+
+    @model_validator(mode="after")
+    def _sample_size(self) -> SecondPoint:
+        if self.n is None and (self.p50_ms is not None or self.p99_ms is not None):
+            raise ValueError("a percentile of a second without its sample size `n`")
+        return self
 
 
 class LoadSummary(Words):

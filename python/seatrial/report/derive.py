@@ -63,7 +63,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Slot:
-    """A stretch of the record's time axis. Rates are means; `p50_ms` and `p99_ms` are the highest second's."""
+    """A stretch of the record's time axis. Rates are means.
+
+    `p50_ms`, `p99_ms` and their sample size `n` are those of its slowest second, the one with the highest p99.
+    """
 
     t_s: float
     width_s: float
@@ -216,6 +219,7 @@ def _slots(points: list[tuple[Phase, SecondPoint]]) -> list[Slot]:
 
 
 def _slot(phase: Phase, points: list[SecondPoint], width: int) -> Slot:
+    slowest = max(points, key=lambda point: point.p99_ms or 0.0)
     return Slot(
         t_s=phase.started_s + points[0].t,
         width_s=width,
@@ -223,9 +227,9 @@ def _slot(phase: Phase, points: list[SecondPoint], width: int) -> Slot:
         offered=sum(p.offered for p in points) / len(points),
         achieved=sum(p.achieved for p in points) / len(points),
         errors=sum(p.errors for p in points),
-        n=sum(p.ok for p in points),
-        p50_ms=max((p.p50_ms for p in points if p.p50_ms is not None), default=None),
-        p99_ms=max((p.p99_ms for p in points if p.p99_ms is not None), default=None),
+        n=slowest.n or 0,
+        p50_ms=slowest.p50_ms,
+        p99_ms=slowest.p99_ms,
         in_flight=max(p.in_flight for p in points),
     )
 

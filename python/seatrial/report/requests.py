@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Requests", "read_requests", "seconds", "spectrum"]
 
-OK = 0
-NOT_SENT = 6
+OK, HTTP_ERROR, TIMEOUT, NOT_SENT = 0, 1, 2, 6
 SPECTRUM_POINTS = 90
 
 
@@ -30,6 +29,11 @@ class Requests:
     sent_s: Floats
     end_s: Floats
     outcome: Any
+
+    @property
+    def judged(self) -> Any:
+        """Which requests have a place among latencies: a refusal would flatter them, a time-out belongs to them."""
+        return (self.outcome == OK) | (self.outcome == TIMEOUT) | (self.outcome == NOT_SENT)
 
     @property
     def response_ms(self) -> Floats:
@@ -73,7 +77,7 @@ def spectrum(
     import numpy as np
 
     answered = np.isfinite(durations_ms)
-    for chosen in (answered & (requests.outcome == OK), answered):
+    for chosen in (answered & requests.judged, answered & (requests.outcome == OK)):
         values = np.sort(durations_ms[chosen])
         if len(values) == recorded.n and _same(values, recorded):
             shares = 1 - 10.0 ** -np.linspace(0, np.log10(len(values)), SPECTRUM_POINTS)
@@ -95,7 +99,7 @@ def _same(values: Floats, recorded: Percentiles) -> bool:
 
 
 def seconds(requests: Requests) -> list[SecondPoint]:
-    """One point a second of the phase. Percentiles are of the right answers that were due in that second."""
+    """One point a second of the phase. Percentiles are of the requests that were due in that second."""
     import numpy as np
 
     count = int(np.nanmax(np.fmax(requests.intended_s, requests.end_s))) + 1
@@ -103,22 +107,26 @@ def seconds(requests: Requests) -> list[SecondPoint]:
     right = done & (requests.outcome == OK)
     wrong = (requests.outcome != OK) & (requests.outcome != NOT_SENT)
     offered = _per_second(requests.intended_s, count)
-    ended = _per_second(requests.end_s[done], count)
+    left = _per_second(requests.end_s[done & np.isfinite(requests.sent_s)], count)
+    answered = _per_second(requests.end_s[done & np.isin(requests.outcome, (OK, HTTP_ERROR))], count)
     ok = _per_second(requests.end_s[right], count)
     errors = _per_second(np.where(done, requests.end_s, requests.intended_s)[wrong], count)
     sent = _per_second(requests.sent_s[np.isfinite(requests.sent_s)], count)
-    in_flight = np.cumsum(sent) - np.cumsum(ended)
-    second = np.clip(requests.intended_s[right].astype(np.int64), 0, count - 1)
-    middle, tail = _quantiles_per_second(second, requests.response_ms[right], count)
+    in_flight = np.cumsum(sent) - np.cumsum(left)
+    judged = requests.judged & done
+    second = np.clip(requests.intended_s[judged].astype(np.int64), 0, count - 1)
+    middle, tail = _quantiles_per_second(second, requests.response_ms[judged], count)
+    sizes = np.bincount(second, minlength=count)
     return [
         SecondPoint(
             t=float(t),
             offered=float(offered[t]),
-            achieved=float(ended[t]),
+            achieved=float(answered[t]),
             ok=int(ok[t]),
             errors=int(errors[t]),
             p50_ms=middle[t],
             p99_ms=tail[t],
+            n=int(sizes[t]),
             in_flight=max(int(in_flight[t]), 0),
         )
         for t in range(count)

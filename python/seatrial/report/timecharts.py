@@ -84,7 +84,7 @@ def _segments(
 def seconds_chart(slots: Sequence[Slot], phases: Sequence[Phase], events: Sequence[Event]) -> Chart:
     """Rates above, response percentiles of each second below, events as numbered lines."""
     width_s = max(slot.width_s for slot in slots)
-    span = "second" if width_s == 1 else f"{width_s:g} s (the highest second of each)"
+    span = "second" if width_s == 1 else f"{width_s:g} s (the slowest second of each)"
     return Chart(
         ident="seconds",
         title="Load and response over time",

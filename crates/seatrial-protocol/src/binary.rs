@@ -6,7 +6,7 @@ use seatrial_types::{DataType, Dim, Signature, Tensor, TensorSpec, byte_strings}
 use crate::{
     call::{InferCall, all_outputs},
     elements::count,
-    fit::{check_range, check_shape, check_together},
+    fit::{check_range, check_shape, check_together, show_shape},
     refusal::{Checked, refuse, unimplemented},
 };
 
@@ -133,7 +133,11 @@ fn raw_shape(spec: &TensorSpec, length: usize) -> Checked<Vec<usize>> {
     }
     let inner = count(&fixed).and_then(|n| n.checked_mul(spec.datatype.size().unwrap_or(1)));
     let wrong = || {
-        refuse(format!("input `{}`: {length} bytes are no whole number of {inner:?}-byte rows", spec.name))
+        let promised = show_shape(&spec.shape);
+        refuse(format!(
+            "input `{}`: {length} bytes do not make {} of shape {promised}",
+            spec.name, spec.datatype
+        ))
     };
     let size = match (spec.datatype, inner) {
         (DataType::Bytes, _) => 1,

@@ -3,8 +3,8 @@
 use seatrial_types::{DataType, Dim, Signature, Tensor, TensorSpec};
 
 use crate::{
-    half::{BF16, FP16},
-    refusal::{Checked, refuse},
+    half::{BF16, FP16, Format},
+    refusal::{Checked, refuse, show_sizes},
 };
 
 /// Rank, fixed sizes and the bounds of free ones.
@@ -13,7 +13,8 @@ pub(crate) fn check_shape(spec: &TensorSpec, shape: &[usize]) -> Checked<()> {
     let promised = || show_shape(&spec.shape);
     if shape.len() != spec.shape.len() {
         return Err(refuse(format!(
-            "input `{name}`: shape {shape:?} has {} dimensions, expected {} as in {}",
+            "input `{name}`: shape {} has {} dimensions, expected {} as in {}",
+            show_sizes(shape),
             shape.len(),
             spec.shape.len(),
             promised()
@@ -33,7 +34,8 @@ pub(crate) fn check_shape(spec: &TensorSpec, shape: &[usize]) -> Checked<()> {
     Ok(())
 }
 
-fn show_shape(shape: &[Dim]) -> String {
+/// A shape of the signature, symbols by name.
+pub(crate) fn show_shape(shape: &[Dim]) -> String {
     let sizes: Vec<String> = shape
         .iter()
         .map(|dim| match dim {
@@ -82,19 +84,25 @@ fn shared_rows(signature: &Signature, tensors: &[Tensor]) -> Checked<usize> {
     }
 }
 
-/// Every value lies in the range that the signature promises, if it promises one. Integers are compared exactly.
+/// Every value lies in the range that the signature promises, if it promises one. Integers are compared exactly;
+/// floats with the bounds rounded to their own width, so that a bound of 0.1 takes the nearest float to 0.1.
 pub(crate) fn check_range(spec: &TensorSpec, tensor: &Tensor) -> Checked<()> {
     let Some((low, high)) = spec.range else { return Ok(()) };
     let Some((index, value)) = first_outside(tensor.datatype, &tensor.data, low, high) else { return Ok(()) };
     Err(refuse(format!(
-        "input `{}`: value `{value}` at {:?} is outside {low} to {high}",
+        "input `{}`: value `{value}` at {:?} is outside {} to {}",
         spec.name,
-        place(index, &tensor.shape)
+        place(index, &tensor.shape),
+        show_bound(low),
+        show_bound(high)
     )))
 }
 
+fn show_bound(bound: f64) -> String {
+    if bound.abs() < 1e15 { bound.to_string() } else { format!("{bound:e}") }
+}
+
 fn first_outside(datatype: DataType, data: &[u8], low: f64, high: f64) -> Option<(usize, String)> {
-    let float = |v: f64| !(low..=high).contains(&v);
     // Saturating casts: a bound beyond 128 bits holds for every 64-bit value.
     let (least, most) = (low.ceil() as i128, high.floor() as i128);
     let whole = |v: i128| !(least..=most).contains(&v);
@@ -107,21 +115,27 @@ fn first_outside(datatype: DataType, data: &[u8], low: f64, high: f64) -> Option
         DataType::I16 => find(data, i16::from_le_bytes, |v| whole(v.into())),
         DataType::I32 => find(data, i32::from_le_bytes, |v| whole(v.into())),
         DataType::I64 => find(data, i64::from_le_bytes, |v| whole(v.into())),
-        DataType::F16 => find(data, |b| FP16.widen(u16::from_le_bytes(b)), |v| float(v.into())),
-        DataType::BF16 => find(data, |b| BF16.widen(u16::from_le_bytes(b)), |v| float(v.into())),
-        DataType::F32 => find(data, f32::from_le_bytes, |v| float(v.into())),
-        DataType::F64 => find(data, f64::from_le_bytes, float),
+        DataType::F16 => find_half(data, FP16, low, high),
+        DataType::BF16 => find_half(data, BF16, low, high),
+        DataType::F32 => find(data, f32::from_le_bytes, |v| !(low as f32..=high as f32).contains(&v)),
+        DataType::F64 => find(data, f64::from_le_bytes, |v| !(low..=high).contains(&v)),
         DataType::Bool | DataType::Bytes => None,
     }
 }
 
-fn find<const SIZE: usize, T: Copy + std::fmt::Display>(
+fn find_half(data: &[u8], format: Format, low: f64, high: f64) -> Option<(usize, String)> {
+    let round = |bound: f64| format.narrow(bound).map_or(bound as f32, |bits| format.widen(bits));
+    let (low, high) = (round(low), round(high));
+    find(data, |bits| format.widen(u16::from_le_bytes(bits)), |v| !(low..=high).contains(&v))
+}
+
+fn find<const SIZE: usize, T: Copy + std::fmt::Debug>(
     data: &[u8],
     read: impl Fn([u8; SIZE]) -> T,
     outside: impl Fn(T) -> bool,
 ) -> Option<(usize, String)> {
     let values = data.as_chunks::<SIZE>().0.iter().map(|bytes| read(*bytes));
-    values.enumerate().find(|(_, v)| outside(*v)).map(|(index, v)| (index, v.to_string()))
+    values.enumerate().find(|(_, v)| outside(*v)).map(|(index, v)| (index, format!("{v:?}")))
 }
 
 /// The index along every axis of a row-major element.

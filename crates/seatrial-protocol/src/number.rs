@@ -24,7 +24,8 @@ pub(crate) struct Number<'a> {
 
 impl<'a> Number<'a> {
     /// The number at the start of `text` by the grammar of JSON: no leading zeros, no bare point, no plus sign.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a tenth of a decode, see examples/decode_cost.rs")]
+    #[inline(always)]
     pub(crate) fn read(text: &'a [u8]) -> Option<Self> {
         let negative = text.first() == Some(&b'-');
         let (mut at, mut mantissa) = (usize::from(negative), 0);
@@ -88,7 +89,8 @@ impl<'a> Number<'a> {
     }
 
     /// The nearest float; infinite when out of range.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a tenth of a decode, see examples/decode_cost.rs")]
+    #[inline(always)]
     pub(crate) fn to_f32(self) -> f32 {
         match self.exact_product() {
             // Rounding twice differs from rounding once only if the double lies half way between two floats.
@@ -98,7 +100,8 @@ impl<'a> Number<'a> {
     }
 
     /// The correctly rounded double where one multiplication or division of exact operands gives it (Clinger 1990).
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a tenth of a decode, see examples/decode_cost.rs")]
+    #[inline(always)]
     fn exact_product(self) -> Option<f64> {
         if self.digits > EXACT_DIGITS || self.mantissa > 1 << 53 {
             return None;

@@ -95,6 +95,15 @@ impl std::fmt::Display for Names {
     }
 }
 
+/// The sizes of a shape that a client sent, the first eight if there are more.
+#[cold]
+pub(crate) fn show_sizes(shape: &[usize]) -> String {
+    match shape.get(..8).filter(|_| shape.len() > 8) {
+        Some(first) => format!("{first:?} and {} more", shape.len() - 8),
+        None => format!("{shape:?}"),
+    }
+}
+
 /// `a, b, c`, at most 20 of a model's own names.
 #[cold]
 pub(crate) fn own_names<'a>(names: impl Iterator<Item = &'a str>) -> String {

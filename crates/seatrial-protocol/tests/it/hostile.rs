@@ -87,7 +87,7 @@ fn every_cut_and_every_flipped_byte_gets_an_answer() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
 
     #[test]
     fn random_bytes_get_an_answer(body in vec(any::<u8>(), 0..200), length in proptest::option::of(0_usize..250)) {

@@ -284,8 +284,12 @@ fn values_outside_the_promised_range_are_named() {
         ("`x`: value `8` at [1, 0] is outside 0 to 7", refusal(bad((0.0, 7.0), DataType::I64, "[1,2,8,0]"))),
         ("value `-1` at [0, 0]", refusal(bad((0.0, 7.0), DataType::I8, "[-1,2,8,0]"))),
         ("value `0.5` at [0, 1]", refusal(bad((-0.25, 0.25), DataType::F32, "[0,0.5,0,0]"))),
+        (
+            "value `1e300` at [0, 0] is outside 0 to 1e20",
+            refusal(bad((0.0, 1e20), DataType::F64, "[1e300,0,0,0]")),
+        ),
         ("value `NaN`", refusal(bad((0.0, 1.0), DataType::F64, r#"[0,"NaN",0,0]"#))),
-        ("value `2` at [1, 1]", refusal(bad((0.0, 1.5), DataType::F16, "[0,0,0,2]"))),
+        ("value `2.0` at [1, 1]", refusal(bad((0.0, 1.5), DataType::F16, "[0,0,0,2]"))),
         // 2^53 as a bound must not swallow 2^53 + 1.
         (
             "9007199254740993",
@@ -296,6 +300,12 @@ fn values_outside_the_promised_range_are_named() {
         bad((f64::NEG_INFINITY, 1e300), DataType::I64, "[-9223372036854775808,0,0,9223372036854775807]")
             .is_ok()
     );
+    // A bound is rounded like the values are: 0.1 is within 0 to 0.1 in every width.
+    for datatype in [DataType::F16, DataType::BF16, DataType::F32, DataType::F64] {
+        assert!(bad((-0.1, 0.1), datatype, "[0,0.1,-0.1,0]").is_ok(), "{datatype}");
+        assert!(bad((-0.1, 0.1), datatype, "[0,0.11,0,0]").is_err(), "{datatype}");
+        assert!(bad((-1e300, 1e300), datatype, "[0,60000,0,0]").is_ok(), "{datatype}");
+    }
     let mut signature = echo(DataType::U8, &["n"]);
     signature.inputs[0].range = Some((0.0, 7.0));
     let json =
@@ -348,6 +358,10 @@ fn messages_stay_short_whatever_was_sent() {
         ),
         format!("{{\"inputs\":[{}", "é".repeat(100_000)),
         format!(r#"{{"id":{}}}"#, "7".repeat(100_000)),
+        format!(
+            r#"{{"inputs":[{{"name":"x","datatype":"FP32","shape":[{}1],"data":[1]}}]}}"#,
+            "1,".repeat(100_000)
+        ),
     ];
     for body in bodies {
         let message = refusal(decode(&echo(DataType::F32, &["n"]), &body));

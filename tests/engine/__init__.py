@@ -1,0 +1,1 @@
+"""Tests of the engine room and, through it, of the native server."""

@@ -97,13 +97,16 @@ def is_pickle(raw: bytes) -> bool:
     """Whether the first bytes read as instructions of a pickle. Nothing is executed, and only the head is read.
 
     With a protocol header a few valid instructions are enough. Without one the stream must import something and
-    call it or end, since a word list may begin like an import.
+    call it or end, since a word list may begin like an import. An instruction that takes from the empty stack
+    cannot be the first, which lets a table with a heading such as `score` pass.
     """
     import pickletools
 
     names: list[str] = []
     try:
         for opcode, _, _ in pickletools.genops(raw[:PICKLE_HEAD_BYTES]):
+            if not names and opcode.stack_before:
+                return False
             names.append(opcode.name)
     except (ValueError, UnicodeDecodeError, OverflowError, IndexError):
         pass

@@ -13,7 +13,8 @@ from making.wire import golden, request, write_lines
 __all__ = ["GOLDEN_STEP", "example_tokens", "prepare"]
 
 GOLDEN_STEP = 14
-TOLERANCE = 1e-5
+# Joined with others a row may differ by 8e-4 on one machine already: the runtime chooses other kernels.
+TOLERANCE = 2e-3
 MOST_BYTES_READ = 1 << 20
 
 

@@ -37,6 +37,9 @@ const GRACE_NS: i64 = SECOND_NS;
 const SPIN_NS: i64 = 20_000;
 /// Requests fired before events are looked at again.
 const BURST: usize = 64;
+/// The peer will send nothing more.
+const CLOSED: epoll::EventFlags =
+    epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
 const STOP_TOKEN: u64 = u64::MAX;
 
 /// What an attack needs and does not make itself.
@@ -216,16 +219,16 @@ impl Attack {
         let moved = connection.write(request);
         if matches!(moved, Moved::Failed(..) | Moved::Stale) {
             // The peer may have answered before it closed, as a refusal of a large body does.
-            let read = self.read(slot);
+            let read = self.read(slot, true);
             self.decide(slot, if read == Moved::Wait { moved } else { read });
         }
     }
 
-    fn read(&mut self, slot: usize) -> Moved {
+    fn read(&mut self, slot: usize, to_the_end: bool) -> Moved {
         let origin = self.origin;
         let now = || i64::try_from(origin.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let Some(connection) = self.connections.get_mut(slot) else { return Moved::Wait };
-        connection.read(&mut self.buffer, now)
+        connection.read(&mut self.buffer, to_the_end, now)
     }
 
     fn decide(&mut self, slot: usize, moved: Moved) {
@@ -399,13 +402,16 @@ impl Attack {
         if flags.contains(epoll::EventFlags::OUT) {
             self.write(slot);
         }
-        let readable = epoll::EventFlags::IN
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::HUP
-            | epoll::EventFlags::ERR;
-        if flags.intersects(readable) {
-            let moved = self.read(slot);
+        let ended = flags.intersects(CLOSED);
+        if ended || flags.contains(epoll::EventFlags::IN) {
+            let moved = self.read(slot, ended);
             self.decide(slot, moved);
+        }
+        if let Some(connection) = self.connections.get_mut(slot)
+            && ended
+            && connection.is_idle()
+        {
+            connection.close();
         }
     }
 

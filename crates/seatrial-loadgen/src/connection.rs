@@ -130,6 +130,11 @@ impl Connection {
         self.close();
     }
 
+    /// Whether there is a socket without a request.
+    pub const fn is_idle(&self) -> bool {
+        self.socket.is_some() && self.flight.is_none()
+    }
+
     /// Finishes a connect that was in progress.
     pub fn confirm(&mut self) -> Result<(), Errno> {
         if let (Some(socket), false) = (&self.socket, self.connected) {
@@ -155,8 +160,9 @@ impl Connection {
         Moved::Wait
     }
 
-    /// Reads what is there, through a buffer that all connections share.
-    pub fn read(&mut self, buffer: &mut [u8], now: impl Fn() -> i64) -> Moved {
+    /// Reads what is there, through a buffer that all connections share. With `to_the_end` the peer is known to have
+    /// closed, and its last bytes and the end came in one event.
+    pub fn read(&mut self, buffer: &mut [u8], to_the_end: bool, now: impl Fn() -> i64) -> Moved {
         loop {
             let Some(socket) = &self.socket else { return Moved::Wait };
             let count = match recv(socket, &mut *buffer, RecvFlags::empty()) {
@@ -172,8 +178,9 @@ impl Connection {
             match self.response.feed(buffer.get(..count).unwrap_or_default()) {
                 Ok(Step::Done) => return Moved::Answered,
                 Err(Violation(why)) => return Moved::Failed(Outcome::Protocol, why.to_owned()),
-                // Edge-triggered: a full buffer may have left bytes behind, a short read has not.
-                Ok(Step::More) if count < buffer.len() => return Moved::Wait,
+                // Edge-triggered: a full buffer may have left bytes behind, a short read has not; what comes after it,
+                // the end included, is an event of its own.
+                Ok(Step::More) if count < buffer.len() && !to_the_end => return Moved::Wait,
                 Ok(Step::More) => {}
             }
         }

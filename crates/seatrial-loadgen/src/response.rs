@@ -4,6 +4,7 @@ use crate::row::StageTimes;
 
 const MAX_HEAD_BYTES: usize = 65_536;
 const MAX_HEADERS: usize = 100;
+const EAGER_HEAD_BYTES: usize = 4096;
 
 /// What the bytes so far amount to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,8 +115,8 @@ impl Response {
         }
         let before = self.head.len();
         self.keep(bytes)?;
-        // A head can only become whole with a line end; parsing on every byte of a slow peer would be quadratic.
-        if !bytes.contains(&b'\n') {
+        // A head can only become whole with a line end; parsing a long one on every byte of a slow peer is quadratic.
+        if self.head.len() > EAGER_HEAD_BYTES && !bytes.contains(&b'\n') {
             return Ok(None);
         }
         let head = std::mem::take(&mut self.head);

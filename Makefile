@@ -25,12 +25,12 @@ setup: $(STAMP)-dev $(STAMP)-examples $(STAMP)-native ## environment, native mod
 build: $(STAMP)-native ## the native module and the command line, nothing else
 
 demo: $(STAMP)-examples $(STAMP)-native ## the main job on real input: trial of the click-through example
-	$(BIN)/python examples/01-movie-ctr/prepare.py
+	$(BIN)/python examples/prepare.py 01-movie-ctr
 	$(BIN)/seatrial trial examples/01-movie-ctr --profile quick
 
 examples: $(STAMP)-examples $(STAMP)-native ## prepare and check every example
-	@for example in examples/[0-9]*; do \
-	  $(BIN)/python "$$example/prepare.py"; $(BIN)/seatrial check "$$example"; done
+	$(BIN)/python examples/prepare.py
+	@for example in examples/[0-9]*; do $(BIN)/seatrial check "$$example"; done
 
 fmt: $(STAMP)-dev ## let the formatters decide the layout
 	cargo fmt --all
@@ -57,7 +57,7 @@ test-fast: $(STAMP)-dev $(STAMP)-native ## the tests that take less than ten sec
 	$(BIN)/python -m pytest tests -m 'not slow'
 
 bench: $(STAMP)-dev $(STAMP)-bench $(STAMP)-examples $(STAMP)-native ## our server beside in-process onnxruntime and a plain Python wrap, one interleaved run
-	$(BIN)/python examples/01-movie-ctr/prepare.py
+	$(BIN)/python examples/prepare.py 01-movie-ctr
 	$(BIN)/python benchmarks/beside_peers.py
 
 docs: $(STAMP)-dev $(STAMP)-native ## write the generated reference pages and schemas anew

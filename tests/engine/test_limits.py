@@ -29,7 +29,9 @@ def strict(serve: Serve, doubling: Path) -> int:
 
 def test_a_declared_length_over_the_limit_is_refused_before_the_body(strict: int) -> None:
     with Connection(strict) as connection:
-        connection.send(b"POST /v2/models/doubling/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000000\r\n\r\n")
+        connection.send(
+            b"POST /v2/models/doubling/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000000\r\n\r\n"
+        )
         answer = connection.read()
         assert (answer.status, answer.json["code"]) == (413, "payload_too_large")
         assert "`5000000000`" in answer.json["error"]
@@ -60,7 +62,9 @@ def test_an_unpacked_body_is_bounded(strict: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "lines", [b"A: " + b"x" * 3000 + b"\r\n", b"".join(b"H%d: x\r\n" % n for n in range(30))], ids=["size", "count"]
+    "lines",
+    [b"A: " + b"x" * 3000 + b"\r\n", b"".join(b"H%d: x\r\n" % n for n in range(30))],
+    ids=["size", "count"],
 )
 def test_a_header_over_the_limit_is_a_431(strict: int, lines: bytes) -> None:
     with Connection(strict) as connection:
@@ -151,7 +155,11 @@ def test_connections_over_the_limit_are_refused_at_once(serve: Serve, doubling: 
         assert connection.request("GET", "/v2/health/live").status == 200
     with Connection(port) as extra:
         answer = extra.read()
-        assert (answer.status, answer.json["code"], answer.headers["retry-after"]) == (503, "unavailable", "1")
+        assert (answer.status, answer.json["code"], answer.headers["retry-after"]) == (
+            503,
+            "unavailable",
+            "1",
+        )
         assert extra.closed()
     held.pop().close()
     deadline = time.monotonic() + 5
@@ -217,7 +225,9 @@ def test_http_forms_that_clients_use(port: int) -> None:
         chunked.send(head + pieces)
         assert chunked.read().json["outputs"][0]["data"] == [2, 4]
     with Connection(port) as waiting:
-        head, _, _ = raw_request("POST", "/v2/models/doubling/infer", body, Expect="100-continue").partition(b"\r\n\r\n")
+        head, _, _ = raw_request("POST", "/v2/models/doubling/infer", body, Expect="100-continue").partition(
+            b"\r\n\r\n"
+        )
         waiting.send(head + b"\r\n\r\n")
         assert waiting.read().status == 100
         waiting.send(body)

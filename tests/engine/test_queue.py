@@ -48,7 +48,9 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(serve: Serve, s
         connection.close()
 
 
-def test_deadlines_come_from_the_request_then_its_header_then_the_package(serve: Serve, spinning: Path) -> None:
+def test_deadlines_come_from_the_request_then_its_header_then_the_package(
+    serve: Serve, spinning: Path
+) -> None:
     port = serve(tiny.entry(spinning, timeout_ms=120)).port
     for body, headers, limit in (
         (tiny.steps(LONG, timeout=60_000), {"seatrial_timeout_ms": "5000"}, 60),
@@ -63,7 +65,9 @@ def test_deadlines_come_from_the_request_then_its_header_then_the_package(serve:
         assert limit - 5 <= took < limit + 200, f"the limit is {limit} ms, it took {took:.0f} ms"
 
 
-def test_what_is_late_or_unwanted_leaves_the_queue_while_the_executor_is_busy(serve: Serve, spinning: Path) -> None:
+def test_what_is_late_or_unwanted_leaves_the_queue_while_the_executor_is_busy(
+    serve: Serve, spinning: Path
+) -> None:
     port = serve(tiny.entry(spinning)).port
     running = send(port, tiny.steps(LONG))
     wait_for(lambda: metric(port, "seatrial_batching_released_total", reason="single") >= 1, "nothing runs")
@@ -82,7 +86,9 @@ def test_what_is_late_or_unwanted_leaves_the_queue_while_the_executor_is_busy(se
     assert took < 0.5, f"the capacity came back after {took:.2f} s"
     assert metric(port, "seatrial_batching_dropped_total", reason="client_gone") >= 20
     assert metric(port, "seatrial_server_requests_total", model="spinning", code="499") == 20
-    assert metric(port, "seatrial_session_runs_total", model="spinning", outcome="ok") == 2, "unwanted work was done"
+    assert metric(port, "seatrial_session_runs_total", model="spinning", outcome="ok") == 2, (
+        "unwanted work was done"
+    )
     for connection in (running, *late):
         connection.close()
 

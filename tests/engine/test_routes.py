@@ -20,7 +20,9 @@ def test_server_metadata_claims_only_what_works(port: int) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["/v2/health/live", "/v2/health/ready", "/v2/health/ready/", "/v2/health/live?x=1"])
+@pytest.mark.parametrize(
+    "path", ["/v2/health/live", "/v2/health/ready", "/v2/health/ready/", "/v2/health/live?x=1"]
+)
 def test_health_has_both_keys(port: int, path: str) -> None:
     answer = ask(port, "GET", path)
     assert (answer.status, answer.json) == (200, {"ready": True, "live": True})
@@ -42,7 +44,9 @@ def test_versions_are_named_by_semantic_version_digest_prefix_or_one(port: int, 
     for version in ("1.2.0", digest, digest[:12], "1"):
         path = f"/v2/models/doubling/versions/{version}"
         assert ask(port, "GET", path).json["parameters"]["digest"] == digest, version
-        assert ask(port, "POST", f"{path}/infer", tiny.rows(1, 2)).json["outputs"][0]["data"] == [2, 4], version
+        assert ask(port, "POST", f"{path}/infer", tiny.rows(1, 2)).json["outputs"][0]["data"] == [2, 4], (
+            version
+        )
     for version in ("2", "1.2", digest[:11], digest[:12].upper() + "X"):
         answer = ask(port, "GET", f"/v2/models/doubling/versions/{version}/ready")
         assert answer.status == 404, version
@@ -73,7 +77,9 @@ def test_statistics_count_requests_and_rows(serve: Serve, doubling: Path) -> Non
         (stats,) = ask(server.port, "GET", path).json["model_stats"]
         of = stats["inference_stats"]
         assert (stats["inference_count"], of["success"]["count"], of["fail"]["count"]) == (6, 3, 1)
-        assert of["compute_input"]["count"] == of["compute_infer"]["count"] == of["compute_output"]["count"] == 3
+        assert (
+            of["compute_input"]["count"] == of["compute_infer"]["count"] == of["compute_output"]["count"] == 3
+        )
         assert 0 < of["compute_infer"]["ns"] < of["success"]["ns"]
         assert stats["last_inference"] > 1_600_000_000_000
 
@@ -131,7 +137,9 @@ def test_metrics_are_in_the_text_format(serve: Serve, doubling: Path) -> None:
     sums = [metric(port, "seatrial_server_stage_seconds_sum", model="doubling", stage=s) for s in stages]
     total = metric(port, "seatrial_server_request_seconds_sum", model="doubling")
     assert sum(sums) == pytest.approx(total, rel=0.01)
-    assert all(metric(port, "seatrial_server_stage_seconds_count", model="doubling", stage=s) == 5 for s in stages)
+    assert all(
+        metric(port, "seatrial_server_stage_seconds_count", model="doubling", stage=s) == 5 for s in stages
+    )
 
 
 def test_headers_that_come_on_request(port: int, doubling: Path) -> None:
@@ -140,6 +148,16 @@ def test_headers_that_come_on_request(port: int, doubling: Path) -> None:
     asked = infer(port, "doubling", tiny.rows(1, 2), seatrial_stages="1", seatrial_model_digest="1")
     assert asked.headers["seatrial-model-digest"] == hashlib.sha256(doubling.read_bytes()).hexdigest()
     stages = dict(part.split("=") for part in asked.headers["seatrial-stages"].split(";"))
-    assert list(stages) == ["accept", "parse", "feature", "queue", "form", "copy_in", "run", "copy_out", "encode"]
+    assert list(stages) == [
+        "accept",
+        "parse",
+        "feature",
+        "queue",
+        "form",
+        "copy_in",
+        "run",
+        "copy_out",
+        "encode",
+    ]
     assert float(stages["run"]) > 0
     assert all(len(value.split(".")[1]) == 1 for value in stages.values())

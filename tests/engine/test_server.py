@@ -76,7 +76,9 @@ def test_a_wrong_model_entry_is_refused(doubling: Path, changes: dict[str, objec
 def test_a_file_that_is_no_model_is_refused_by_the_models_name(doubling: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"this is no model")
-    error = refusal(tiny.config(tiny.entry(doubling), tiny.entry(doubling, name="bad", model_file=str(broken))))
+    error = refusal(
+        tiny.config(tiny.entry(doubling), tiny.entry(doubling, name="bad", model_file=str(broken)))
+    )
     assert error.message.startswith("model `bad` cannot be served:")
     assert error.hint
 
@@ -118,7 +120,9 @@ def test_a_server_that_does_not_get_ready_is_ended(doubling: Path) -> None:
 def test_a_parent_that_is_killed_leaves_no_server(doubling: Path, tmp_path: Path) -> None:
     port_file = tmp_path / "port"
     listen = {"host": "127.0.0.1", "port": 0, "port_file": str(port_file)}
-    config = tiny.config(tiny.entry(doubling), listen=listen, drain={"grace_ms": 60_000, "timeout_ms": 60_000})
+    config = tiny.config(
+        tiny.entry(doubling), listen=listen, drain={"grace_ms": 60_000, "timeout_ms": 60_000}
+    )
     program = (
         "import json, sys, time\n"
         "from seatrial.engine import start\n"
@@ -141,7 +145,9 @@ def test_a_parent_that_is_killed_leaves_no_server(doubling: Path, tmp_path: Path
 
 
 def test_nothing_but_one_argument_is_taken() -> None:
-    done = subprocess.run([sys.executable, "-m", "seatrial.engine"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "seatrial.engine"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("usage:")
 

@@ -18,9 +18,15 @@ __all__ = ["command"]
 @click.command("serve")
 @click.argument("packages", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PACKAGE...")
 @click.option("--host", help="Address to bind; the setting `host`, 127.0.0.1, unless given.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free port.")
-@click.option("--port-file", type=click.Path(path_type=Path), help="File that gets the port once it is bound.")
-@click.option("--executors", type=click.IntRange(1, 1024), help="Sessions of each model that run side by side.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free port."
+)
+@click.option(
+    "--port-file", type=click.Path(path_type=Path), help="File that gets the port once it is bound."
+)
+@click.option(
+    "--executors", type=click.IntRange(1, 1024), help="Sessions of each model that run side by side."
+)
 @click.option("--threads", type=click.IntRange(1, 1024), help="Threads of each session.")
 @click.option(
     "--grace", "grace_ms", type=click.IntRange(0, 3_600_000), default=0, show_default=True, metavar="MS",
@@ -69,7 +75,9 @@ def _drain(server: Any) -> int:
         except KeyboardInterrupt:
             server.terminate()
     if server.drained is not None:
-        click.echo(f"drained: {server.drained['answered']} answered, {server.drained['failed']} failed", err=True)
+        click.echo(
+            f"drained: {server.drained['answered']} answered, {server.drained['failed']} failed", err=True
+        )
     return int(code)
 
 

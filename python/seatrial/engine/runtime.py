@@ -31,7 +31,9 @@ def find_runtime(flag: str | None = None) -> Runtime:
     if named:
         library = Path(named).expanduser().absolute()
         if not library.is_file():
-            raise EngineError(f"the runtime library `{library}` is not there", hint="correct the setting `runtime`")
+            raise EngineError(
+                f"the runtime library `{library}` is not there", hint="correct the setting `runtime`"
+            )
     else:
         library = _of_wheel()
     found = _NAME.search(library.name)

@@ -6,11 +6,11 @@ import json
 import platform
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from seatrial.check.facts import ModelFacts
 from seatrial.check.signature_draft import DraftDim, DraftTensor
-from seatrial.contract import API_VERSION
+from seatrial.contract import API_VERSION, Task
 
 __all__ = ["Draft", "draft_files"]
 
@@ -62,7 +62,7 @@ def _identity(draft: Draft) -> str:
         + f"name: {quoted(draft.name)}\n"
         + 'version: "0.1.0"\n'
         + 'purpose: "QUESTION(algorithm): which decision is made with the answer?"\n'
-        + "task: null  # QUESTION(algorithm): which task: ranking, classification, risk, regression, embedding, detection, generation?\n"
+        + f"task: null  # QUESTION(algorithm): which task: {', '.join(get_args(Task))}?\n"
         + "intended_use: []  # QUESTION(algorithm): what may it be used for?\n"
         + "out_of_scope: []  # QUESTION(algorithm): what must it not be used for?\n"
         + "owners:\n"
@@ -284,7 +284,7 @@ def _sizes(facts: ModelFacts) -> str:
         return "\n".join(
             [*lines, "- Floating-point operations: not countable, the graph's shapes cannot be inferred"]
         )
-    at = ", ".join(f"{n} = {v}" for n, v in work.at.items() if not n.startswith("~")) or "its fixed shape"
+    at = ", ".join(f"{n} = {v}" for n, v in work.at.items() if not n.startswith("~")) or "the sizes of the first sample"
     missing = ", ".join(f"{op} {n}" for op, n in work.not_counted.items()) or "nothing"
     lines.append(
         f"- Floating-point operations of one request: {work.flops:,} at {at}; not counted: {missing}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from math import prod
@@ -9,7 +10,7 @@ from typing import Any
 
 from seatrial.check.external import ExternalTensor, external_tensors
 from seatrial.check.reading import DTYPES, ParsedModel, graphs_of, node_label, nodes_of
-from seatrial.check.tables import lookup_tables
+from seatrial.check.tables import longest_sum, lookup_tables
 
 __all__ = ["GraphTensor", "ModelFacts", "Work", "collect_facts"]
 
@@ -57,6 +58,8 @@ class ModelFacts:
     metadata: dict[str, str]
     # Integer input -> rows of the smallest table it is looked up in, for inputs that are looked up and nothing else.
     tables: dict[str, int] = field(default_factory=dict)
+    # Terms of the longest sum of products over stored weights: rounding errors grow with its root.
+    longest_sum: int = 1
     work: Work | None = None
 
     @property
@@ -91,6 +94,7 @@ def collect_facts(model: ParsedModel) -> ModelFacts:
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
         metadata={p.key: p.value[:500] for p in proto.metadata_props[:100]},
         tables=lookup_tables(graph),
+        longest_sum=longest_sum(graph),
     )
 
 
@@ -138,8 +142,8 @@ def _tensor(value: Any) -> GraphTensor:
 
 
 def _dim(dim: Any) -> int | str | None:
-    """A size, a symbol, or None: some exporters write -1 or 0 for a dimension that is free."""
-    if dim.dim_param:
+    """A size, a symbol, or None: some exporters write `?`, `None`, -1 or 0 for a dimension that is free."""
+    if dim.dim_param and re.search(r"[A-Za-z]", dim.dim_param) and dim.dim_param != "None":
         return str(dim.dim_param)
     if dim.HasField("dim_value") and dim.dim_value > 0:
         return int(dim.dim_value)

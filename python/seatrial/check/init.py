@@ -168,6 +168,7 @@ def _probe(root: Path, facts: ModelFacts, samples: Path | None) -> ProbeResult:
             requests=root / REQUESTS,
             golden=root / GOLDEN,
             samples=samples,
+            longest_sum=facts.longest_sum,
             model_bytes=facts.parameter_bytes + facts.file_bytes,
         )
     )

@@ -11,6 +11,7 @@ from seatrial.check.facts import ModelFacts, Work, collect_facts
 from seatrial.check.findings import Finding
 from seatrial.check.probe.parent import LEAST_MEMORY_BYTES, run_child
 from seatrial.check.reading import read_model
+from seatrial.check.signature_draft import probe_inputs
 from seatrial.errors import ContractError
 
 __all__ = ["inspect_model", "refuse", "work_of"]
@@ -37,6 +38,7 @@ def work_of(path: Path, facts: ModelFacts, sizes: dict[str, int]) -> Work | None
             "model": str(path.absolute()),
             "result": str(result),
             "sizes": sizes,
+            "inputs": probe_inputs(facts),
             "memory_bytes": memory,
         }
         if (

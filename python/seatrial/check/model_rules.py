@@ -134,19 +134,19 @@ def _operator_findings(proto: Any, file: str) -> list[Finding]:
 def _node_findings(proto: Any, file: str) -> list[Finding]:
     constants = {t.name: t for t in proto.graph.initializer}
     rules: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-        ("MOD011", lambda n: _in_training_mode(n, constants), "runs in training mode"),
+        ("MOD011", lambda n: _in_training_mode(n, constants), "training mode"),
         (
             "MOD014",
             lambda n: n.op_type in _RANDOM and not any(a.name == "seed" for a in n.attribute),
-            "draws at random",
+            "random numbers without a seed",
         ),
-        ("MOD013", lambda n: n.op_type in _DYNAMIC_QUANTIZATION, "quantises over the whole batch"),
+        ("MOD013", lambda n: n.op_type in _DYNAMIC_QUANTIZATION, "quantised over the whole batch"),
     )
     found = []
     for code, holds, what in rules:
         labels = [node_label(n) for n in nodes_of(proto.graph) if holds(n)]
         if labels:
-            found.append(finding(code, file, f"{_named(labels)} {what}"))
+            found.append(finding(code, file, f"{what}: {_named(labels)}"))
     return found
 
 

@@ -94,7 +94,8 @@ def _output_dim(
         found = dims[declared]
         return DraftDim(found.size, found.name, why=found.why)
     rows = next((dims[s] for s in _batch_symbols(probe) if s in dims), None)
-    if declared is None and axis == 0 and rows is not None and rows.name is not None:
+    # The probe saw as many rows out as in, so a first dimension with a name of its own is the batch all the same.
+    if axis == 0 and rows is not None and rows.name is not None:
         return DraftDim(name=rows.name)
     return DraftDim(name=clean_name(declared if declared is not None else f"{output}_{axis}"))
 

@@ -1,20 +1,29 @@
-"""Integer inputs that are only looked up in a stored table, and so have a range: Gather on axis 0, directly or cast."""
+"""What stored tensors say about a graph: tables that integer inputs are looked up in, and the longest sum of products.
+
+An input has a range when it is only looked up: Gather on axis 0 of a stored table, directly or cast.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from math import prod
 from typing import Any
 
-__all__ = ["lookup_tables"]
+__all__ = ["longest_sum", "lookup_tables"]
 
 _INTEGERS = {2, 3, 4, 5, 6, 7, 12, 13}
 # Steps that change the form or the type of the ids but not their values.
+_CONVERTING = {"DequantizeLinear", "Cast", "Identity"}
+_SCALING = {"Mul", "Div", "Add", "Sub"}
+_PRODUCTS = {"Gemm", "Conv", "ConvTranspose", "ConvInteger", "LSTM", "GRU", "RNN"}
+# Steps that look at the form of the ids only.
+_BLIND = {"Shape", "Size"}
 _PASSING = {"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"}
 
 
 def lookup_tables(graph: Any) -> dict[str, int]:
     """Input -> rows of the smallest table, for each integer input whose every use is such a lookup."""
-    tables = {t.name: int(t.dims[0]) for t in graph.initializer if len(t.dims) >= 1 and t.dims[0] > 0}
+    tables = _stored_tables(graph)
     uses: dict[str, list[tuple[Any, int]]] = defaultdict(list)
     for node in graph.node:
         for position, name in enumerate(node.input):
@@ -29,6 +38,35 @@ def lookup_tables(graph: Any) -> dict[str, int]:
     return found
 
 
+def longest_sum(graph: Any) -> int:
+    """Terms of the longest sum that a product with a stored weight makes; 1 when there is none."""
+    dims = {t.name: [int(d) for d in t.dims] for t in graph.initializer}
+    longest = 1
+    for node in graph.node:
+        weights = [dims[n] for n in node.input if n in dims and len(dims[n]) >= 2]
+        if not weights or not ("MatMul" in node.op_type or node.op_type in _PRODUCTS):
+            continue
+        terms = prod(weights[0][1:]) if "Conv" in node.op_type else max(weights[0][-2:])
+        longest = max(longest, terms)
+    return longest
+
+
+def _stored_tables(graph: Any) -> dict[str, int]:
+    """Name -> rows of every stored tensor, also where it is first converted or scaled by another stored one."""
+    shapes = {t.name: [int(d) for d in t.dims] for t in graph.initializer}
+    for node in graph.node:
+        known = [shapes[n] for n in node.input if n in shapes]
+        if not node.output or not known or len(known) != len(node.input):
+            continue
+        if node.op_type in _CONVERTING:
+            shapes[node.output[0]] = known[0]
+        elif node.op_type in _SCALING:
+            rank = max(len(s) for s in known)
+            rows = max((s[0] for s in known if len(s) == rank and rank), default=0)
+            shapes[node.output[0]] = [rows] + [0] * (rank - 1)
+    return {name: s[0] for name, s in shapes.items() if s and s[0] > 0}
+
+
 def _rows(name: str, uses: Any, tables: dict[str, int], inner: set[str]) -> int | None:
     waiting, seen, sizes = [name], set(), []
     while waiting:
@@ -39,6 +77,8 @@ def _rows(name: str, uses: Any, tables: dict[str, int], inner: set[str]) -> int 
         if current in inner or not uses.get(current):
             return None
         for node, position in uses[current]:
+            if node.op_type in _BLIND:
+                continue
             if node.op_type == "Gather" and position == 1 and _axis(node) == 0 and node.input[0] in tables:
                 sizes.append(tables[node.input[0]])
             elif node.op_type in _PASSING and position == 0 and _keeps_integers(node) and node.output:

@@ -8,6 +8,7 @@ Runs as a process of its own (`python -m seatrial.check.work job.json`), since s
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 from collections import Counter
@@ -25,7 +26,7 @@ _FREE = {
     "GatherElements", "GatherND", "Shape", "Size", "Constant", "ConstantOfShape", "Expand", "Cast", "CastLike",
     "Pad", "Tile", "Range",
     "NonZero", "OneHot", "ScatterElements", "ScatterND", "Dropout", "LabelEncoder", "ZipMap",
-    "DequantizeLinear", "QuantizeLinear",
+    "DequantizeLinear", "QuantizeLinear", "DynamicQuantizeLinear",
 }  # fmt: skip
 _ONE_AN_ELEMENT = {
     "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Relu", "LeakyRelu", "PRelu", "Clip", "Min", "Max", "Sum", "Where", "Equal",
@@ -41,16 +42,20 @@ _PER_INPUT = {
 _BYTES = {1: 4, 6: 4, 12: 4, 7: 8, 11: 8, 13: 8, 4: 2, 5: 2, 10: 2, 16: 2}
 
 
-def count_work(proto: Any, sizes: dict[str, int]) -> dict[str, Any]:
-    """Counts a model whose free dimensions have these sizes; a dimension that is not named counts as 1."""
-    import onnx.shape_inference
+def count_work(
+    proto: Any, sizes: dict[str, int], inputs: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Counts a model whose free dimensions have these sizes; a dimension that is not named counts as 1.
 
-    _fix_inputs(proto.graph, sizes)
-    inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True)
-    shapes, widths = _known_shapes(inferred.graph)
+    With `inputs` (name, datatype, dims, range) the model is run once and shapes are the real ones; without, or when
+    it does not run, they are inferred from the graph.
+    """
+    shapes, widths = _shapes_of_run(proto, sizes, inputs) if inputs is not None else ({}, {})
+    if not shapes:
+        shapes, widths = _inferred_shapes(proto, sizes)
     by_op: Counter[str] = Counter()
     missing: Counter[str] = Counter()
-    for node in inferred.graph.node:
+    for node in proto.graph.node:
         flops = _flops(node, shapes)
         if flops is None:
             missing[node.op_type] += 1
@@ -58,7 +63,7 @@ def count_work(proto: Any, sizes: dict[str, int]) -> dict[str, Any]:
             by_op[node.op_type] += flops
     return {
         "flops": by_op.total(),
-        "activation_bytes": _peak_bytes(inferred.graph, shapes, widths),
+        "activation_bytes": _peak_bytes(proto.graph, shapes, widths),
         "by_op": dict(by_op.most_common()),
         "not_counted": dict(missing),
         "at": sizes,
@@ -73,7 +78,55 @@ def main(job_file: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (job["memory_bytes"], job["memory_bytes"]))
     proto = onnx.load(job["model"], load_external_data=False)
-    Path(job["result"]).write_text(json.dumps(count_work(proto, job["sizes"])), "utf-8")
+    # A model given as bytes looks for its external data in the working directory.
+    os.chdir(Path(job["model"]).parent)
+    Path(job["result"]).write_text(json.dumps(count_work(proto, job["sizes"], job["inputs"])), "utf-8")
+
+
+def _shapes_of_run(
+    proto: Any, sizes: dict[str, int], inputs: list[dict[str, Any]]
+) -> tuple[Shapes, dict[str, int]]:
+    """Shapes and element widths of every value of the main graph, from one run that gives them all out."""
+    import onnx
+    import onnxruntime as ort
+
+    from seatrial.check.probe.inputs import InputSpec, make_inputs
+
+    specs = [
+        InputSpec(i["name"], i["datatype"], tuple(i["dims"]), i["range"] and tuple(i["range"]))
+        for i in inputs
+    ]
+    known = {d: sizes.get(d, 1) for s in specs for d in s.dims if isinstance(d, str)}
+    feeds = make_inputs(specs, known, 0, 1)
+    open_model = onnx.ModelProto()
+    open_model.CopyFrom(proto)
+    given = {o.name for o in proto.graph.output}
+    names = list(dict.fromkeys(n for node in proto.graph.node for n in node.output if n and n not in given))
+    open_model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        session = ort.InferenceSession(
+            open_model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        values = session.run([*given, *names], feeds)
+    except Exception:
+        # Whatever the runtime dislikes here (sequences, bfloat16, sizes), the graph is still there to infer from.
+        return {}, {}
+    arrays = {n: v for n, v in zip((*given, *names), values, strict=True) if hasattr(v, "shape")}
+    arrays.update(feeds)
+    shapes: Shapes = {t.name: list(t.dims) for t in proto.graph.initializer}
+    shapes.update({n: list(v.shape) for n, v in arrays.items()})
+    return shapes, {n: v.dtype.itemsize for n, v in arrays.items()}
+
+
+def _inferred_shapes(proto: Any, sizes: dict[str, int]) -> tuple[Shapes, dict[str, int]]:
+    import onnx.shape_inference
+
+    _fix_inputs(proto.graph, sizes)
+    return _known_shapes(onnx.shape_inference.infer_shapes(proto, data_prop=True).graph)
 
 
 def _fix_inputs(graph: Any, sizes: dict[str, int]) -> None:
@@ -112,6 +165,9 @@ def _flops(node: Any, shapes: Shapes) -> int | None:
         return prod(outputs[0])
     if op in _PER_INPUT:
         return _PER_INPUT[op] * prod(inputs[0])
+    if op in ("AveragePool", "MaxPool"):
+        window: list[int] = next((list(a.ints) for a in node.attribute if a.name == "kernel_shape"), [])
+        return prod(outputs[0]) * prod(window)
     formula = _FORMULAS.get(op)
     if formula is None or len(inputs) < 2 or inputs[1] is None:
         return None
@@ -137,12 +193,15 @@ def _conv_transpose(node: Any, inputs: list[list[int]], output: list[int]) -> in
 
 
 def _recurrent(node: Any, inputs: list[list[int]], output: list[int]) -> int | None:
-    """X is [steps, batch, in], W is [directions, gates * hidden, in]; the recurrent weights are hidden wide."""
+    """X is [steps, batch, in], W is [directions, gates * hidden, in]; the recurrent weights are hidden wide.
+
+    The runtime's own quantised form keeps W the other way round.
+    """
     hidden = next((a.i for a in node.attribute if a.name == "hidden_size"), 0)
     if len(inputs[0]) != 3 or len(inputs[1]) != 3 or not hidden:
         return None
     steps, batch, width = inputs[0]
-    directions, rows, _ = inputs[1]
+    directions, rows = inputs[1][0], inputs[1][2 if node.op_type == "DynamicQuantizeLSTM" else 1]
     return 2 * int(steps * batch * directions * rows) * int(width + hidden)
 
 
@@ -156,6 +215,7 @@ _FORMULAS: dict[str, Callable[[Any, list[list[int]], list[int]], int | None]] = 
     "LSTM": _recurrent,
     "GRU": _recurrent,
     "RNN": _recurrent,
+    "DynamicQuantizeLSTM": _recurrent,
 }
 
 

@@ -4,7 +4,7 @@ from seatrial.contract.card import CARD_SECTIONS, Card, FrontMatter, Question, f
 from seatrial.contract.environment import Environment
 from seatrial.contract.features import FeatureSpec
 from seatrial.contract.files import file_problems, package_files, path_problem
-from seatrial.contract.identity import Identity
+from seatrial.contract.identity import Identity, Task
 from seatrial.contract.manifest import (
     MANIFEST,
     Manifest,
@@ -86,6 +86,7 @@ __all__ = [
     "Size",
     "Slo",
     "Source",
+    "Task",
     "TensorSpec",
     "Tolerance",
     "WireRequest",

@@ -14,7 +14,7 @@ __all__ = ["json_schemas"]
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
-    """File name of the schema -> schema, for every file of a package."""
+    """Name -> schema, for every file of a package; `schemas/NAME.schema.json` holds it."""
     models: dict[str, type[Strict]] = {
         **{file.removesuffix(".yaml"): model for file, model in FILES.items()},
         "card": FrontMatter,
@@ -22,7 +22,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         "request": WireRequest,
         "golden": Golden,
     }
-    return {f"{name}.schema.json": _schema(name, model) for name, model in models.items()}
+    return {name: _schema(name, model) for name, model in models.items()}
 
 
 def _schema(name: str, model: type[Strict]) -> dict[str, Any]:

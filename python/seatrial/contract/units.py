@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 __all__ = ["Cores", "Duration", "Growth", "Rate", "Share", "Size"]
 
 # No sign, no exponent, no leading dot: what people write on paper. Fifteen digits keep a float exact.
-NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)"
+NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?)"
 
 
 @dataclass(frozen=True, order=False)

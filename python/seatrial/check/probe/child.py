@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from seatrial.check.probe.compare import RELATIVE, difference, scale
+from seatrial.check.probe.compare import bounds, difference, scale
 from seatrial.check.probe.inputs import InputSpec, make_inputs
 from seatrial.check.probe.joining import JoinPlan, JoinVerdict, Row, probe_joining
 from seatrial.check.probe.runner import RunError, Runner
@@ -70,7 +70,9 @@ def main(job_file: str) -> None:
 
 
 def _steps(job: dict[str, Any], result: dict[str, Any]) -> None:
-    runner = Runner(Path(job["model"]), [(o["name"], o["datatype"]) for o in job["outputs"]])
+    runner = Runner(
+        Path(job["model"]), [(o["name"], o["datatype"]) for o in job["outputs"]], job["longest_sum"]
+    )
     specs = [
         InputSpec(i["name"], i["datatype"], tuple(i["dims"]), _pair(i.get("range"))) for i in job["inputs"]
     ]
@@ -208,7 +210,7 @@ def _run_twice(probe: Probe, requests: list[Row]) -> None:
     for row in requests[:4]:
         first, second = probe.runner.run(row), probe.runner.run(row)
         for (name, datatype), a, b in zip(probe.runner.outputs, first, second, strict=True):
-            said = difference(a, b, datatype)
+            said = difference(a, b, datatype, probe.runner.longest_sum)
             if said is not None:
                 probe.result["not_repeatable"] = f"two runs of the same input differ: output `{name}` {said}"
                 return
@@ -223,16 +225,23 @@ def _write_golden(probe: Probe, requests: list[Row]) -> None:
         named = [(n, t, a) for (n, t), a in zip(probe.runner.outputs, outputs, strict=True)]
         request = {"inputs": [to_wire(n, types[n], a) for n, a in row.items()]}
         lines.append(
-            {"request": request, "outputs": [to_wire(*n) for n in named], "tolerance": _tolerance(named)}
+            {
+                "request": request,
+                "outputs": [to_wire(*n) for n in named],
+                "tolerance": _tolerance(named, probe.runner.longest_sum),
+            }
         )
     _write_lines(Path(probe.job["golden"]), lines)
     probe.result["n_golden"] = len(lines)
 
 
-def _tolerance(outputs: list[tuple[str, str, np.ndarray[Any, Any]]]) -> dict[str, float]:
-    floats = [(RELATIVE[t], scale(a.astype(np.float64))) for _, t, a in outputs if t in RELATIVE]
-    rel = max((r for r, _ in floats), default=0.0)
-    return {"abs": max((float(f"{r * s:.2g}") for r, s in floats), default=0.0), "rel": rel}
+def _tolerance(outputs: list[tuple[str, str, np.ndarray[Any, Any]]], longest_sum: int) -> dict[str, float]:
+    """One tolerance for the line: the widest of its outputs."""
+    floats = [
+        (b, scale(a.astype(np.float64))) for _, t, a in outputs if (b := bounds(t, longest_sum)) is not None
+    ]
+    absolute = max((float(f"{b[0] * s:.2g}") for b, s in floats), default=0.0)
+    return {"abs": absolute, "rel": max((b[1] for b, _ in floats), default=0.0)}
 
 
 def _join(probe: Probe, requests: list[Row]) -> None:

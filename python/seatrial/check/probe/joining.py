@@ -80,21 +80,23 @@ def _compare(runner: Runner, rows: list[Row]) -> None:
         order = [i for i in wanted if i < len(rows)]
         joined = runner.run({n: np.concatenate([rows[i][n] for i in order]) for n in rows[0]})
         for k, (name, datatype) in enumerate(runner.outputs):
-            _compare_output(joined[k], [alone[i][k] for i in order], name, datatype)
+            said = _output_fault(joined[k], [alone[i][k] for i in order], datatype, runner.longest_sum)
+            if said is not None:
+                raise _NotRowwiseError(said.replace("OUTPUT", f"output `{name}`"))
 
 
-def _compare_output(joined: Any, alone: list[Any], name: str, datatype: str) -> None:
+def _output_fault(joined: Any, alone: list[Any], datatype: str, longest_sum: int) -> str | None:
+    """Why an output of joined rows is not its rows put together, with OUTPUT for its name."""
     n = len(alone)
     off = [(1, a) for a in alone if a.ndim == 0 or a.shape[0] != 1]
     off += [(n, joined)] if joined.ndim == 0 or joined.shape[0] != n else []
     if off:
-        rows, shape = off[0][0], list(off[0][1].shape)
-        text = f"output `{name}` does not have its rows on axis 0: {rows} row(s) in give the shape {shape}"
-        raise _NotRowwiseError(text)
+        rows = f"{off[0][0]} row" if off[0][0] == 1 else f"{off[0][0]} rows"
+        return f"OUTPUT does not have its rows on axis 0: {rows} in, shape {list(off[0][1].shape)} out"
     if any(a.shape[1:] != joined.shape[1:] for a in alone):
-        raise _NotRowwiseError(f"the shape of output `{name}` depends on what else is in the batch")
+        return "the shape of OUTPUT depends on what else is in the batch"
     for i, reference in enumerate(alone):
-        said = difference(reference[0], joined[i], datatype)
+        said = difference(reference[0], joined[i], datatype, longest_sum)
         if said is not None:
-            text = f"a row's answer depends on its batch mates: output `{name}` {said}, alone against {n} rows joined"
-            raise _NotRowwiseError(text)
+            return f"a row's answer depends on its batch mates: OUTPUT {said}, alone against {n} rows joined"
+    return None

@@ -30,6 +30,7 @@ class Job:
     samples: Path | None = None
     timeout_s: float = TIMEOUT_S
     model_bytes: int = 0
+    longest_sum: int = 1
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def run_probe(job: Job) -> ProbeResult:
             "golden": str(job.golden),
             "samples": str(job.samples) if job.samples else None,
             "result": str(result_file),
+            "longest_sum": job.longest_sum,
             "memory_bytes": LEAST_MEMORY_BYTES + 4 * job.model_bytes,
         }
         ended = run_child("seatrial.check.probe.child", document, Path(folder), job.timeout_s)

@@ -24,12 +24,13 @@ class RunError(Exception):
 class Runner:
     """One session with one thread, as quiet as the runtime allows."""
 
-    def __init__(self, model: Path, outputs: list[tuple[str, str]]) -> None:
+    def __init__(self, model: Path, outputs: list[tuple[str, str]], longest_sum: int = 1) -> None:
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         self.outputs = outputs
+        self.longest_sum = longest_sum
         try:
             self.session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         except Exception as error:

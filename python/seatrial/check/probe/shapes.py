@@ -63,9 +63,10 @@ def _base(
 ) -> tuple[Sizes | None, str]:
     """Sizes that work. Two rows come before one, since a single row would hide symbols that must be equal."""
     guesses = [] if known is None else [{s: 2 if s in first_axis else known[s] for s in symbols}, known]
-    for size in (2, 3, 1, *FALLBACKS):
-        guesses += [dict.fromkeys(symbols, size)]
+    guesses += [dict.fromkeys(symbols, size) for size in TRIED[1:] + TRIED[:1]]
+    for size in (*TRIED, *FALLBACKS):
         guesses += [{s: rows if s in first_axis else size for s in symbols} for rows in (2, 1)]
+    guesses += [dict.fromkeys(symbols, size) for size in FALLBACKS]
     first_error = ""
     for sizes in guesses:
         error = attempt(sizes)

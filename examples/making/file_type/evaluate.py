@@ -2,7 +2,7 @@
 
     PYTHONPATH=examples python -m making.file_type.evaluate
 
-Needs `magika` with its dependencies; set-up and trial read only its files.
+Needs the packages of environment.lock in the package; set-up and trial read only the files of `magika`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     PYTHONPATH=examples python -m making.movie_ctr.train
 
-Needs the packages of train.txt beside this file; set-up and trial need none of them.
+Needs the packages of environment.lock in the package; set-up and trial need none of them.
 """
 
 from __future__ import annotations

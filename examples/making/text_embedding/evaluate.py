@@ -2,7 +2,7 @@
 
     PYTHONPATH=examples python -m making.text_embedding.evaluate
 
-Needs PyTorch, transformers, tokenizers and scikit-learn; set-up and trial need none of them.
+Needs the packages of environment.lock in the package; set-up and trial need none of them.
 """
 
 from __future__ import annotations

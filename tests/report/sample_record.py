@@ -300,7 +300,7 @@ def sample_payload(folder: Path | None, stop_after: int) -> TrialPayload:
             psi_memory_some=0.0,
         ) if folder is not None else None,
         batching=BatchingFinding(
-            mode="full", axis="batch", max_rows=64, mean_rows=2.13,
+            mode="full", axis="0", max_rows=64, mean_rows=2.13,
             why="rows are independent of their batch mates (probed with 1, 2 and 3 rows)",
         ),
         environment={"runtime": "onnxruntime 1.31.1, CPU", "executors": 1, "intra_op_threads": 1},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from seatrial.records import (
     BenchPayload,
+    Event,
+    FindingRow,
     GeneratorHealth,
     Knee,
     LoadSummary,
@@ -119,12 +122,10 @@ def test_a_run_that_died_shows_the_seconds_it_had(tmp_path: Path) -> None:
     ("knee", "text"),
     [
         (Knee(type="at_least", lower=600, why="the schedule ended"), "At least 600/s"),
-        (Knee(type="below_first_step", upper=100, why="slow"), "Below the first step (100/s)"),
-        (
-            Knee(type="generator_limited", lower=400, why="late"),
-            "Not found: the generator was the limit; at least 400/s",
-        ),
-        (Knee(type="invalid", why="noisy"), "Invalid"),
+        (Knee(type="below_first_step", upper=100, why="slow"), "Below 100/s"),
+        (Knee(type="generator_limited", lower=400, why="late"), "At least 400/s"),
+        (Knee(type="generator_limited", why="late"), "Not measured"),
+        (Knee(type="invalid", why="noisy"), "Not measured"),
     ],
 )
 def test_a_knee_is_never_a_bare_number(tmp_path: Path, knee: Knee, text: str) -> None:
@@ -146,6 +147,10 @@ def test_a_bench_record_has_no_verdict_and_names_its_closed_loop(tmp_path: Path)
     _, markdown, _ = texts(sample_record(None, kind="bench", package=None, payload=payload), tmp_path)
     assert markdown.startswith("# Bench report: 127.0.0.1:8000 POST /v2/models/m/infer")
     assert "Closed loop" in markdown
+    assert markdown.count("step-100 (closed loop)") > 5
+    assert not re.search(r"step-100(?! \(closed loop\))", markdown), (
+        "every figure of a closed loop is labelled"
+    )
     assert "Promises" not in markdown
 
 
@@ -179,3 +184,29 @@ def test_stages_longer_than_the_clients_time_are_doubted(tmp_path: Path) -> None
     assert "! In step-100" in markdown
     assert "do not trust these stages" in markdown
     assert "! step-100 was cut short: its figures cover 8 s." in markdown
+
+
+def test_long_lists_are_folded_and_nothing_urgent_is(tmp_path: Path) -> None:
+    row = FindingRow(code="QST001", severity="note", text="which unit?", hint="answer it")
+    urgent = row.model_copy(update={"code": "SIG001", "severity": "error", "text": "the shapes differ"})
+    events = [Event(t_s=i, kind="refused", text=f"event number {i}") for i in range(30)]
+    payload = sample_payload(None, 1).model_copy(update={"findings": [row] * 20 + [urgent], "events": events})
+    html, markdown, _ = texts(sample_record(None, payload=payload), tmp_path)
+    assert "Which unit? Hint: answer it." in markdown
+    folded = re.findall(r"<details><summary>([^<]+)</summary>(.*?)</details>", html, re.S)
+    inside = dict(folded)
+    assert "event number 29" in inside["The 30 events"]
+    assert inside["20 notes of the package check"].count("QST001") == 20
+    assert not [summary for summary, body in folded if "SIG001" in body]
+
+
+def test_a_saturated_generator_is_named_with_its_reason(tmp_path: Path) -> None:
+    payload = sample_payload(None, 1)
+    phase = payload.phases[-1]
+    assert phase.load is not None
+    health = GeneratorHealth(cpu_share=0.99, saturated=True, why="it used 99% of its core, above 70%")
+    load = phase.load.model_copy(update={"generator": health})
+    payload = payload.model_copy(update={"phases": [phase.model_copy(update={"load": load})]})
+    _, markdown, _ = texts(sample_record(None, payload=payload), tmp_path)
+    assert "| 99.0% | not measured |" in markdown
+    assert "✗ no it used 99% of its core, above 70% |" in markdown

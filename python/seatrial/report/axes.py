@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from seatrial.report.markup import Markup, el, join
 
 __all__ = [
+    "LETTER",
     "Frame",
     "Scale",
     "linear_scale",
@@ -22,6 +23,10 @@ __all__ = [
 ]
 
 MOST_LOG_TICKS = 6
+# Width of a letter in the font of the charts, a little generous.
+LETTER = 7.2
+# With more nines than this the middle and the ninetieth percentile stand too close for two labels.
+MOST_NINES = 4.3
 TAIL_TICKS = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
@@ -107,7 +112,8 @@ def _is_decade(value: float) -> bool:
 def tail_scale(highest: float) -> Scale:
     """Percentiles so that each further nine takes the same room: the place is -log10(1 - q)."""
     end = -math.log10(1 - highest)
-    ticks = tuple((q, f"{q:.5%}".rstrip("%").rstrip("0").rstrip(".") + "%") for q in TAIL_TICKS)
+    places = TAIL_TICKS if end < MOST_NINES else TAIL_TICKS[1:]
+    ticks = tuple((q, f"{q:.5%}".rstrip("%").rstrip("0").rstrip(".") + "%") for q in places)
     shown = tuple((q, text) for q, text in ticks if -math.log10(1 - q) <= end + 1e-9)
     return Scale(share=lambda q: -math.log10(1 - q) / end, ticks=shown)
 
@@ -120,14 +126,15 @@ def time_unit(span_s: float) -> tuple[float, str]:
 
 
 def x_axis(frame: Frame, scale: Scale, title: str) -> Markup:
-    """Base line, ticks with labels, title at the right below."""
-    marks = [
-        (
-            el("line", x1=x, x2=x, y1=frame.bottom, y2=frame.bottom + 4, class_="tick"),
-            el("text", text, x=x, y=frame.bottom + 18, text_anchor="middle"),
-        )
-        for x, text in ((scale.x(frame, value), text) for value, text in scale.ticks)
-    ]
+    """Base line, ticks with labels where there is room for them, title at the right below."""
+    marks: list[Markup] = []
+    free = -math.inf
+    for value, text in scale.ticks:
+        x, half = scale.x(frame, value), LETTER * len(text) / 2
+        marks.append(el("line", x1=x, x2=x, y1=frame.bottom, y2=frame.bottom + 4, class_="tick"))
+        if text and x - half > free:
+            marks.append(el("text", text, x=x, y=frame.bottom + 18, text_anchor="middle"))
+            free = x + half + 4
     base = el("line", x1=frame.left, x2=frame.right, y1=frame.bottom, y2=frame.bottom, class_="base")
     name = el("text", title, x=frame.right, y=frame.bottom + 37, text_anchor="end", class_="axis")
     return el("g", base, marks, name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from seatrial.records import Knee, LoadSummary, Percentiles, Phase, StageTime, figure_text
 from seatrial.report.axes import Frame, Scale, linear_scale, log_scale, path, tail_scale, x_axis, y_axis
-from seatrial.report.derive import Curve, stage_order
+from seatrial.report.derive import Curve, label, stage_order
 from seatrial.report.document import NOT_MEASURED, Chart, Table
 from seatrial.report.markup import Markup, el, join
 
@@ -14,6 +14,8 @@ __all__ = ["knee_text", "picture", "spectrum_chart", "stages_chart", "steps_char
 
 Step = tuple[Phase, LoadSummary]
 NARROW = 480
+# Rates that differ by more than this are drawn on a log scale, so that the low steps can be told apart.
+WIDE_RANGE = 12
 # Height of one row of the waterfall.
 ROW = 30
 
@@ -75,7 +77,7 @@ def steps_chart(steps: Sequence[Step], knee: Knee | None, limit_ms: float | None
 def _steps_table(steps: Sequence[Step]) -> Table:
     rows = tuple(
         (
-            phase.name,
+            label(phase),
             f"{load.offered_per_s:,.1f}",
             f"{load.achieved_per_s:,.1f}",
             f"{load.goodput_per_s:,.1f}",
@@ -102,24 +104,31 @@ def _errors_text(errors: Mapping[str, int]) -> str:
 def _draw_steps(steps: Sequence[Step], knee: Knee | None, limit_ms: float | None, width: int) -> Markup:
     left = 56
     upper, lower = Frame(left, 34, width - left - 16, 210), Frame(left, 304, width - left - 16, 130)
-    highest = max(load.offered_per_s for _, load in steps)
-    x = linear_scale(0, highest * 1.04, 8 if width > NARROW else 4, fitted=True)
-    y = linear_scale(0, max(highest, *(load.achieved_per_s for _, load in steps)), 5)
+    offered = [load.offered_per_s for _, load in steps]
+    rates = [*offered, *(load.achieved_per_s for _, load in steps)]
+    low, high = min(offered), max(offered)
+    wide = low > 0 and high > WIDE_RANGE * low
+    if wide:
+        x, y = log_scale(low, high), log_scale(low, max(rates))
+    else:
+        x = linear_scale(0, high * 1.04, 8 if width > NARROW else 4, fitted=True)
+        y = linear_scale(0, max(rates), 5)
     lines = [_rate_line(upper, x, y, steps, name) for name in ("achieved", "goodput")]
-    end = min(highest, y.ticks[-1][0])
-    ideal = path([(upper.left, upper.bottom), (x.x(upper, end), y.y(upper, end))], "offered")
+    ends = (low if wide else 0.0, high)
+    ideal = path([(x.x(upper, rate), y.y(upper, rate)) for rate in ends], "offered")
+    scale = ", log scale" if wide else ""
     texts = ("Throughput and response p99 by step", _steps_in_words(steps, knee))
     return picture(
         "steps",
         (width, 482),
         texts,
         _knee_band((upper, lower), x, knee, steps),
-        y_axis(upper, y, "answers per second (requests/s)"),
+        y_axis(upper, y, f"answers per second (requests/s{scale})"),
         x_axis(upper, x, ""),
         ideal,
         *lines,
         _tail_panel(lower, x, steps, limit_ms),
-        x_axis(lower, x, "offered rate (requests/s)"),
+        x_axis(lower, x, f"offered rate (requests/s{scale})"),
     )
 
 
@@ -235,7 +244,7 @@ def _spectrum_table(loads: Sequence[Step]) -> Table:
         for name, attribute in names:
             figures: Percentiles = getattr(load, attribute)
             rows.append(
-                (phase.name, name, *(str(q) for q in figures.quantiles.values()), figures.text("max"))
+                (label(phase), name, *(str(q) for q in figures.quantiles.values()), figures.text("max"))
             )
     return Table(("phase", "measure", "p50", "p90", "p95", "p99", "p99.9", "max"), tuple(rows))
 
@@ -274,7 +283,7 @@ def stages_chart(phase: Phase, load: LoadSummary) -> Chart:
     stages = sorted(load.stages_ms.items(), key=lambda item: stage_order(item[0]))
     return Chart(
         ident="stages",
-        title=f"Time per stage in {phase.name}, n={max(t.n for _, t in stages):,}",
+        title=f"Time per stage in {label(phase)}, n={max(t.n for _, t in stages):,}",
         about="Bars: mean time, one after the other as a request passes them. Whiskers: p99 of the stage alone; "
         "p99s do not add up.",
         legend=(("stage", "mean"), ("stage-tail", "p99 of the stage")),

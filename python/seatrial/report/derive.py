@@ -23,7 +23,7 @@ from seatrial.records import (
 )
 from seatrial.report.requests import Requests, read_requests, seconds, spectrum
 
-__all__ = ["Curve", "Derived", "Slot", "Tail", "Usage", "derive", "loaded", "stage_order"]
+__all__ = ["Curve", "Derived", "Slot", "Tail", "Usage", "derive", "label", "loaded", "stage_order"]
 
 PROCESS_FIGURES = {
     "peak_rss_bytes": "peak memory",
@@ -120,6 +120,12 @@ def loaded(record: Record) -> list[Step]:
     return [(phase, phase.load) for phase in record.payload.phases if phase.load is not None]
 
 
+def label(phase: Phase) -> str:
+    """The phase's name; a closed loop is named wherever its figures stand."""
+    closed = phase.load is not None and phase.load.mode == "closed"
+    return f"{phase.name} (closed loop)" if closed else phase.name
+
+
 def stage_order(name: str) -> int:
     """Place of a stage on a request's way."""
     return STAGES.index(name) if name in STAGES else len(STAGES)
@@ -186,7 +192,7 @@ def _curves(phase: Phase, load: LoadSummary, requests: Requests | None) -> list[
         certified = [SHARES[name] for name, quantile in recorded.quantiles.items() if quantile.certified]
         found.append(
             Curve(
-                phase=phase.name,
+                phase=label(phase),
                 measure=measure,
                 n=recorded.n,
                 points=tuple(points or _recorded_points(recorded)),
@@ -223,7 +229,7 @@ def _slot(phase: Phase, points: list[SecondPoint], width: int) -> Slot:
     return Slot(
         t_s=phase.started_s + points[0].t,
         width_s=width,
-        phase=phase.name,
+        phase=label(phase),
         offered=sum(p.offered for p in points) / len(points),
         achieved=sum(p.achieved for p in points) / len(points),
         errors=sum(p.errors for p in points),
@@ -302,10 +308,10 @@ def _tail(phase: Phase, load: LoadSummary) -> Tail | None:
     else:
         holder = "Which stage holds the difference was not measured."
     text = (
-        f"p99 is {p99 / p50:.1f} times p50 in {phase.name}: queueing or contention. "
+        f"p99 is {p99 / p50:.1f} times p50 in {label(phase)}: queueing or contention. "
         f"Response p50 {load.response_ms.text('p50')}; p99 {load.response_ms.text('p99')}. {holder}"
     )
-    return Tail(ratio=p99 / p50, n=load.response_ms.n, phase=phase.name, stage=stage, text=text)
+    return Tail(ratio=p99 / p50, n=load.response_ms.n, phase=label(phase), stage=stage, text=text)
 
 
 def _not_measured(record: Record, usage: bool, curves: list[Curve], reference: Step | None) -> dict[str, str]:

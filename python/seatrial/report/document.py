@@ -33,6 +33,8 @@ class Mark:
 
     tone: Tone
     text: str
+    detail: str = ""
+    """What stands behind the word, in a plainer voice."""
 
     @property
     def symbol(self) -> str:
@@ -52,6 +54,8 @@ class Table:
     numeric: frozenset[int] = frozenset()
     firm: frozenset[int] = frozenset({0})
     empty: str = NOT_MEASURED
+    folded: str = ""
+    """What the page says in place of a long table until it is opened."""
 
 
 @dataclass(frozen=True)

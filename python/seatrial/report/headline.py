@@ -86,8 +86,14 @@ def _knee_tile(knee: Knee | None) -> tuple[str, str, str]:
             f"{knee.lower:,.6g} – {knee.upper:,.6g}/s",
             "the knee lies in this interval",
         )
-    text = knee_text(knee)
-    return ("Highest good load", text[0].upper() + text[1:], "")
+    if knee.lower is not None:
+        why = (
+            "the generator was the limit" if knee.type == "generator_limited" else "no step beyond it was run"
+        )
+        return ("Highest good load", f"At least {knee.lower:,.6g}/s", why)
+    if knee.upper is not None:
+        return ("Highest good load", f"Below {knee.upper:,.6g}/s", "the first step was too much")
+    return ("Highest good load", NOT_MEASURED.capitalize(), f"the knee is {knee_text(knee)}")
 
 
 def _tail_tile(step: tuple[Phase, LoadSummary] | None) -> tuple[str, str, str]:

@@ -82,8 +82,11 @@ def _table(table: Table) -> str:
     sides = ["---:" if i in table.numeric else "---" for i in range(len(table.headers))]
     rows = [[_cell(cell) for cell in row] for row in table.rows]
     lines = [[plain(h) for h in table.headers], sides, *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"{plain(table.folded)}:\n\n{text}" if table.folded else text
 
 
 def _cell(cell: str | Mark) -> str:
-    return plain(cell if isinstance(cell, str) else f"{cell.symbol} {cell.text}".strip())
+    return plain(
+        cell if isinstance(cell, str) else " ".join(filter(None, (cell.symbol, cell.text, cell.detail)))
+    )

@@ -107,7 +107,8 @@ def _block(block: Block) -> Markup:
         case Note():
             return el("p", _icon(block.tone), el("span", block.text), class_=f"note {block.tone}")
         case Table():
-            return _table(block, "plain")
+            table = _table(block, "plain")
+            return el("details", el("summary", block.folded), table) if block.folded else table
         case Chart():
             return _chart(block)
         case Facts():
@@ -148,7 +149,8 @@ def _side(table: Table, column: int) -> str | None:
 def _cell(cell: str | Mark) -> Markup | str:
     if isinstance(cell, str):
         return cell
-    return el("span", _icon(cell.tone), cell.text, class_=f"mark {cell.tone}")
+    mark = el("span", _icon(cell.tone), cell.text, class_=f"mark {cell.tone}")
+    return join([mark, el("span", cell.detail, class_="detail") if cell.detail else None])
 
 
 def _chart(chart: Chart) -> Markup:

@@ -19,7 +19,7 @@ from seatrial.records import (
     figure_text,
 )
 from seatrial.report.charts import knee_text, spectrum_chart, stages_chart, steps_chart
-from seatrial.report.derive import HOST_SIGNALS, Derived, loaded
+from seatrial.report.derive import HOST_SIGNALS, Derived, label, loaded
 from seatrial.report.document import (
     NOT_MEASURED,
     Block,
@@ -38,6 +38,9 @@ from seatrial.report.timecharts import MIB, seconds_chart, usage_chart
 __all__ = ["document"]
 
 FACETS = 6
+OPEN_EVENTS = 8
+# The notes of check and golden rows stand in their own section.
+NOTED = ("idle", "smoke", "step", "hold")
 SEVERITY: dict[str, Tone] = {"error": "bad", "warning": "unsure", "note": "plain"}
 
 
@@ -75,12 +78,16 @@ def _load_section(record: Record, trial: TrialPayload | None) -> Section:
         for phase, load in loaded(record)
         if load.cut_short
     ]
-    blocks += [Note(f"{phase.name}: {phase.note}") for phase in record.payload.phases if phase.note]
+    blocks += [
+        Note(f"{phase.name}: {phase.note}")
+        for phase in record.payload.phases
+        if phase.note and phase.kind in NOTED
+    ]
     return Section("load", "Load", "How much it carries", tuple(blocks))
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") or not text else ".")
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
 
 
 def _limit_ms(trial: TrialPayload | None) -> float | None:
@@ -94,8 +101,9 @@ def _latency_section(record: Record, derived: Derived) -> Section:
     names = list(dict.fromkeys(curve.phase for curve in derived.curves))
     if not names:
         return Section("latency", "Latency", "How long an answer takes", (Note(f"Latency: {NOT_MEASURED}."),))
-    chosen = _spread(names, derived.reference)
-    blocks.append(spectrum_chart(derived.curves, [s for s in loaded(record) if s[0].name in names], chosen))
+    step = reference_step(record, derived)
+    chosen = _spread(names, label(step[0]) if step else None)
+    blocks.append(spectrum_chart(derived.curves, [s for s in loaded(record) if label(s[0]) in names], chosen))
     return Section("latency", "Latency", "How long an answer takes", tuple(blocks))
 
 
@@ -126,7 +134,7 @@ def _stages_note(phase: Phase, load: LoadSummary, good: bool) -> Note:
     total = sum(time.mean for time in load.stages_ms.values())
     name, largest = max(load.stages_ms.items(), key=lambda item: item[1].mean)
     share = f"{largest.mean / total:.0%}" if total else NOT_MEASURED
-    which = f"{phase.name}, the highest good load," if good else phase.name
+    which = f"{label(phase)}, the highest good load," if good else label(phase)
     text = (
         f"In {which} the stages of the server take {figure_text(total)} ms of the mean request "
         f"(n={largest.n:,}); {name} is the largest with {share}."
@@ -195,30 +203,40 @@ def _seconds_section(record: Record, derived: Derived) -> Section:
         blocks.append(Note(f"Load over time: {NOT_MEASURED}."))
     if events:
         rows = tuple((str(i), f"{e.t_s:.1f}", e.kind, e.text) for i, e in enumerate(events, 1))
-        blocks.append(Table(("no.", "at (s)", "event", "what happened"), rows, frozenset({1})))
+        folded = f"The {len(events)} events" if len(events) > OPEN_EVENTS else ""
+        blocks.append(Table(("no.", "at (s)", "event", "what happened"), rows, frozenset({1}), folded=folded))
     return Section("time", "Timeline", "What happened when", tuple(blocks))
 
 
 def _model_section(trial: TrialPayload) -> Section:
-    blocks = (_findings_block(trial.findings), _golden_block(trial.golden), _batching_block(trial.batching))
+    blocks = (*_findings_blocks(trial.findings), _golden_block(trial.golden), _batching_block(trial.batching))
     return Section("model", "Model", "The model and its package", blocks)
 
 
-def _findings_block(findings: list[FindingRow] | None) -> Block:
+def _findings_blocks(findings: list[FindingRow] | None) -> tuple[Block, ...]:
+    """Errors and warnings in the open; notes, which ask for nothing now, folded below."""
     if findings is None:
-        return Note(f"Package check: {NOT_MEASURED}.")
-    rows = tuple(
-        (
-            Mark(SEVERITY[f.severity], f.severity),
-            f.code,
-            f"{_sentence(f.text)} Hint: {f.hint}." if f.hint else _sentence(f.text),
-            (f.file or "") + (f":{f.line}" if f.line is not None else ""),
-            f.owner or "",
-        )
-        for f in findings
-    )
+        return (Note(f"Package check: {NOT_MEASURED}."),)
+    urgent = [f for f in findings if f.severity != "note"]
+    notes = [f for f in findings if f.severity == "note"]
     headers = ("severity", "finding", "what", "where", "owner")
-    return Table(headers, rows, firm=frozenset({0, 1, 4}), empty="The package check found nothing.")
+    empty = "The package check found nothing that must be mended."
+    first = Table(headers, tuple(map(_finding_row, urgent)), firm=frozenset({0, 1, 4}), empty=empty)
+    if not notes:
+        return (first,)
+    folded = f"{len(notes)} notes of the package check" if len(notes) > 1 else "One note of the package check"
+    return (first, Table(headers, tuple(map(_finding_row, notes)), firm=frozenset({0, 1, 4}), folded=folded))
+
+
+def _finding_row(finding: FindingRow) -> tuple[str | Mark, ...]:
+    hint = f" Hint: {finding.hint}." if finding.hint else ""
+    return (
+        Mark(SEVERITY[finding.severity], finding.severity),
+        finding.code,
+        _sentence(finding.text) + hint,
+        (finding.file or "") + (f":{finding.line}" if finding.line is not None else ""),
+        finding.owner or "",
+    )
 
 
 def _golden_block(golden: GoldenResult | None) -> Block:
@@ -236,7 +254,7 @@ def _golden_block(golden: GoldenResult | None) -> Block:
 def _batching_block(batching: BatchingFinding | None) -> Block:
     if batching is None:
         return Note(f"Batching: {NOT_MEASURED}.")
-    axis = f" along {batching.axis}" if batching.axis else ""
+    axis = f" along axis {batching.axis}" if batching.axis else ""
     limit = f", at most {batching.max_rows:,} rows a run" if batching.max_rows is not None else ""
     rows = NOT_MEASURED if batching.mean_rows is None else f"{batching.mean_rows:.2f}"
     return Note(
@@ -266,13 +284,9 @@ def _trust_section(record: Record) -> Section:
 
 def _health_row(phase: Phase, load: LoadSummary) -> tuple[str | Mark, ...]:
     health = load.generator
-    kept = (
-        Mark("bad", f"saturated: {health.why}" if health.why else "saturated")
-        if health.saturated
-        else Mark("good", "yes")
-    )
+    kept = Mark("bad", "no", health.why) if health.saturated else Mark("good", "yes")
     return (
-        phase.name,
+        label(phase),
         load.late_ms.text("p99"),
         _known(health.cpu_share, "{:.1%}"),
         _known(health.run_queue_share, "{:.2%}"),
@@ -284,12 +298,12 @@ def _health_row(phase: Phase, load: LoadSummary) -> tuple[str | Mark, ...]:
 
 def _host_noise(system: SystemSummary | None) -> tuple[tuple[str, str], ...]:
     found = []
-    for name, label in HOST_SIGNALS.items():
+    for name, signal in HOST_SIGNALS.items():
         value: float | None = getattr(system, name) if system else None
         if name.startswith("psi"):
-            found.append((f"{label} (mean)", _known(value, "{:.1f} % of the time")))
+            found.append((f"{signal} (mean)", _known(value, "{:.1f} % of the time")))
         else:
-            found.append((label, _known(value, "{:,.2f} s")))
+            found.append((signal, _known(value, "{:,.2f} s")))
     return tuple(found)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from seatrial.records import Event, Phase, figure_text
 from seatrial.report.axes import (
+    LETTER,
     Frame,
     Scale,
     linear_scale,
@@ -17,7 +18,7 @@ from seatrial.report.axes import (
     y_axis,
 )
 from seatrial.report.charts import NARROW, picture
-from seatrial.report.derive import Slot, Usage
+from seatrial.report.derive import Slot, Usage, label
 from seatrial.report.document import NOT_MEASURED, Chart, Table
 from seatrial.report.markup import Markup, el
 
@@ -25,6 +26,8 @@ __all__ = ["seconds_chart", "usage_chart"]
 
 MIB = 1024 * 1024
 LEFT = 56
+# Kinds of events that say where a phase begins and how it ended.
+BANDS = ("phase", "step", "hold", "end")
 
 
 def _time_scale(end_s: float, width: int) -> tuple[Scale, str]:
@@ -46,7 +49,7 @@ def _phase_bands(frames: Sequence[Frame], x: Scale, phases: Sequence[Phase]) -> 
         tip = el("title", f"{phase.name}: {phase.started_s:.1f} s to {phase.ended_s:.1f} s")
         shape = {"x": start, "y": top, "width": max(end - start, 0.5), "height": bottom - top}
         parts.append(el("rect", tip, class_="phase odd" if index % 2 else "phase", **shape))
-        if end - start > 6.6 * len(phase.name):
+        if end - start > 0.93 * LETTER * len(phase.name) + 2:
             parts.append(
                 el("text", phase.name, x=(start + end) / 2, y=top - 6, text_anchor="middle", class_="small")
             )
@@ -54,16 +57,19 @@ def _phase_bands(frames: Sequence[Frame], x: Scale, phases: Sequence[Phase]) -> 
 
 
 def _event_lines(frame: Frame, x: Scale, events: Sequence[Event]) -> Markup:
-    parts = [
-        el(
-            "g",
-            el("title", f"{number}. {event.t_s:.1f} s, {event.kind}: {event.text}"),
-            el("line", x1=at, x2=at, y1=frame.top, y2=frame.bottom, class_="event"),
-            el("circle", cx=at, cy=frame.bottom - 13, r=8, class_="flag"),
-            el("text", str(number), x=at, y=frame.bottom - 9, text_anchor="middle", class_="flagtext"),
-        )
-        for number, event, at in ((i, e, x.x(frame, e.t_s)) for i, e in enumerate(events, 1))
-    ]
+    """Numbered as in the list of events. The phases are bands already, so their own events get no line."""
+    parts: list[Markup] = []
+    free = -1.0
+    for number, event in enumerate(events, 1):
+        at = x.x(frame, event.t_s)
+        if event.kind in BANDS or at < free:
+            continue
+        free = at + 18
+        line = el("line", x1=at, x2=at, y1=frame.top, y2=frame.bottom, class_="event")
+        flag = el("circle", cx=at, cy=frame.bottom - 13, r=8, class_="flag")
+        name = el("text", str(number), x=at, y=frame.bottom - 9, text_anchor="middle", class_="flagtext")
+        tip = el("title", f"{number}. {event.t_s:.1f} s, {event.kind}: {event.text}")
+        parts.append(el("g", tip, line, flag, name))
     return el("g", parts)
 
 
@@ -108,11 +114,12 @@ def _draw_seconds(
     rate, delay = Frame(LEFT, 54, width - LEFT - 16, 140), Frame(LEFT, 250, width - LEFT - 16, 170)
     end = max([s.t_s + s.width_s for s in slots] + [p.ended_s for p in phases] + [e.t_s for e in events])
     x, title = _time_scale(end, width)
+    whole = _whole_seconds(slots, phases)
     y = linear_scale(0, max(max(s.offered, s.achieved) for s in slots), 4)
     times = [v for s in slots for v in (s.p50_ms, s.p99_ms) if v is not None]
     z = log_scale(min(times), max(times)) if times else linear_scale(0, 1)
     lines = [
-        path(_segments(slots, lambda s, n=name: (x.x(rate, s.t_s), y.y(rate, getattr(s, n)))), name)  # type: ignore[misc]
+        path(_segments(whole, lambda s, n=name: (x.x(rate, s.t_s), y.y(rate, getattr(s, n)))), name)  # type: ignore[misc]
         for name in ("offered", "achieved")
     ]
     for class_, attribute in (("response", "p50_ms"), ("tail", "p99_ms")):
@@ -134,6 +141,12 @@ def _draw_seconds(
         _event_lines(Frame(rate.left, rate.top, rate.width, delay.bottom - rate.top), x, events),
         _slot_tips(Frame(rate.left, rate.top, rate.width, delay.bottom - rate.top - 8), x, slots),
     )
+
+
+def _whole_seconds(slots: Sequence[Slot], phases: Sequence[Phase]) -> list[Slot]:
+    """Without the rest of a second at a phase's end, whose counts are no rates. The table has it."""
+    ends = {label(phase): phase.ended_s for phase in phases}
+    return [slot for slot in slots if slot.t_s + 0.5 <= ends[slot.phase]]
 
 
 def _delay_point(

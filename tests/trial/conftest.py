@@ -21,6 +21,7 @@ SHORT = Plan(
     hold_s=2,
     headroom_s=1,
     headroom_shares=(2.0,),
+    bisections=1,
 )
 
 # Loose on purpose: these tests ask what the flow does, not how fast a shared machine is.

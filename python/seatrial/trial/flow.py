@@ -10,7 +10,7 @@ import http.client
 import json
 import signal
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,13 +208,27 @@ class Course:
             if not self._step(Step(f"step-{rate:g}", "step", rate, self.plan.step_s), budget).good:
                 break
             rate *= 2
-        good = [s.rate_per_s for s in self.found.steps if s.good]
-        self._hold(max(good, default=FIRST_RATE_PER_S), budget)
+        self._headroom([], budget)
+        self._hold(knee_of(self.found.steps).lower or FIRST_RATE_PER_S, budget)
 
     def _headroom(self, steps: list[Step], budget: Budget) -> None:
+        """Beyond the target until a step is bad; then the bracket around the knee is halved."""
         for step in steps:
-            if not self._step(step, budget).good:
+            if not self._step_again(step, budget).good:
+                break
+        for _ in range(self.plan.bisections):
+            knee = knee_of(self.found.steps)
+            if knee.type != "found" or knee.lower is None or knee.upper is None:
                 return
+            self._step_again(self.plan.between(knee.lower, knee.upper), budget)
+
+    def _step_again(self, step: Step, budget: Budget) -> StepResult:
+        """A step; once more when it was bad while the generator was held up: that says nothing of the server."""
+        result = self._step(step, budget)
+        if result.good or not result.generator_limited:
+            return result
+        self.found.steps.remove(result)
+        return self._step(replace(step, name=f"{step.name}-again"), budget)
 
     def _golden(self) -> None:
         if self.package.golden_file is None:
@@ -325,7 +339,7 @@ def budget_of(package: Package) -> Budget:
 
 def _record(package: Package, plan: Plan, options: TrialOptions, log: TrialLog, found: Found) -> Record:
     budget = budget_of(package)
-    knee = knee_of(sorted(found.steps, key=lambda s: s.rate_per_s))
+    knee = knee_of(found.steps)
     evidence = Evidence(
         hold=found.hold,
         golden=found.golden,

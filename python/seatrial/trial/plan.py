@@ -33,6 +33,8 @@ class Plan:
     hold_s: float
     headroom_s: float
     headroom_shares: tuple[float, ...]
+    bisections: int
+    """How often the bracket between the last good and the first bad rate is halved."""
     seed: int = 1
 
     def smoke(self, target_per_s: float) -> Step:
@@ -51,9 +53,14 @@ class Plan:
         """Beyond the target, until the knee or the end of the list."""
         return [self._step(share, target_per_s, self.headroom_s) for share in self.headroom_shares]
 
+    def between(self, good_per_s: float, bad_per_s: float) -> Step:
+        """The middle of a bracket."""
+        return self._step(1.0, round((good_per_s + bad_per_s) / 2), self.headroom_s)
+
     def longest_s(self) -> float:
         """Seconds under load when no phase is cut short."""
-        loaded = self.step_s * len(self.step_shares) + self.headroom_s * len(self.headroom_shares)
+        beyond = self.headroom_s * (len(self.headroom_shares) + self.bisections)
+        loaded = self.step_s * len(self.step_shares) + beyond
         return self.idle_s + self.smoke_s + loaded + self.hold_s
 
     @staticmethod
@@ -68,11 +75,12 @@ PROFILES: dict[str, Plan] = {
         idle_s=3,
         smoke_s=5,
         smoke_rate_per_s=100,
-        step_s=6,
+        step_s=5,
         step_shares=(0.25, 0.5, 0.75, 1.0),
         hold_s=20,
-        headroom_s=5,
-        headroom_shares=(1.5, 2.0, 3.0, 4.0, 6.0, 8.0),
+        headroom_s=4,
+        headroom_shares=(2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0),
+        bisections=2,
     )
 }
 
@@ -81,7 +89,7 @@ def profile(name: str) -> Plan:
     """The plan of a profile.
 
     >>> profile("quick").steps(400)[0]
-    Step(name='step-100', kind='step', rate_per_s=100.0, duration_s=6)
+    Step(name='step-100', kind='step', rate_per_s=100.0, duration_s=5)
     """
     try:
         return PROFILES[name]

@@ -109,7 +109,10 @@ def test_a_full_disk_is_a_sentence_and_keeps_what_was_written(
     assert caught.value.exit_code == 3
     assert caught.value.hint
     assert sorted(p.name for p in writer.folder.iterdir()) == ["journal.jsonl"]
-    assert load_record(writer.folder).status == "died"
+    lost = load_record(writer.folder)
+    assert (lost.status, "could not be written at the end" in lost.status_reason) == ("died", True)
+    monkeypatch.undo()
+    assert load_record(writer.finish(beginning(writer))).status == "complete"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,9 @@ def _rebuilt(folder: Path) -> Record:
     phases = [Phase.model_validate(line["phase"]) for line in lines if line.get("event") == "phase"]
     phases += _unfinished(folder, lines, {phase.name for phase in phases})
     events = [Event.model_validate(line["mark"]) for line in lines if line.get("event") == "mark"]
-    reason = f"no record.json: the run died; rebuilt from {len(lines)} journal lines"
+    ended = any(line.get("event") == "finished" for line in lines)
+    cause = "it could not be written at the end" if ended else "the run died"
+    reason = f"no record.json: {cause}; rebuilt from {len(lines)} journal lines"
     found = {"phases": [*record.payload.phases, *phases], "events": [*record.payload.events, *events]}
     payload = record.payload.model_copy(update=found)
     if isinstance(payload, TrialPayload):

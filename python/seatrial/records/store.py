@@ -92,9 +92,9 @@ class RecordWriter:
         if target.exists():
             raise RecordError(f"`{target}` exists already", hint="a record is written once; make a new one")
         self.journal({"event": "finished", "status": record.status}, sync=True)
-        self.close()
         complete = record.model_copy(update={"files": _guarded(self.folder, lambda: _file_refs(self.folder))})
         _guarded(target, lambda: _write_whole(target, complete.model_dump_json(indent=1).encode() + b"\n"))
+        self.close()
         return target
 
 

@@ -26,7 +26,7 @@ __all__ = [
     "Verdict",
 ]
 
-PhaseKind = Literal["idle", "smoke", "step", "hold", "golden", "check"]
+PhaseKind = Literal["idle", "smoke", "step", "hold", "golden", "check", "load"]
 Outcome = Literal["pass", "fail", "invalid", "error"]
 
 

@@ -355,6 +355,11 @@ def _stage_words(name: str, time: StageTime) -> str:
     return f"{name}: mean {mean} ms, p50 {p50} ms, p99 {p99} ms, n={time.n:,}"
 
 
+def _narrow(value_ms: float) -> str:
+    """At most four decimals: a tenth of a microsecond is the resolution of the stamps."""
+    return f"{value_ms:.4f}" if 0 < value_ms < 0.01 else figure_text(value_ms)
+
+
 def _stage_figures(frame: Frame, y: float, texts: tuple[str, str], class_: str) -> Markup:
     places = (
         (frame.right + 62, frame.right + 140) if frame.left > 100 else (frame.right + 56, frame.right + 110)
@@ -376,7 +381,7 @@ def _stage_bar(frame: Frame, x: Scale, place: tuple[float, float], item: tuple[s
         el("line", x1=begin, x2=tail, y1=middle, y2=middle, class_="whisker stage-tail"),
         el("line", x1=tail, x2=tail, y1=middle - 5, y2=middle + 5, class_="whisker stage-tail"),
         el("text", name, x=frame.left - 10, y=middle + 4, text_anchor="end"),
-        _stage_figures(frame, middle + 4, (figure_text(time.mean), figure_text(time.p99)), "figure"),
+        _stage_figures(frame, middle + 4, (_narrow(time.mean), _narrow(time.p99)), "figure"),
     )
 
 

@@ -85,20 +85,11 @@ def rooms() -> list[Path]:
 
 
 @pytest.mark.parametrize("room", rooms(), ids=lambda p: p.name)
-def test_a_rooms_face_is_sorted_and_real(room: Path) -> None:
-    tree = ast.parse((room / "__init__.py").read_text())
-    names = next(
-        (
-            ast.literal_eval(node.value)
-            for node in tree.body
-            if isinstance(node, ast.Assign | ast.AnnAssign)
-            and "__all__" in ast.unparse(node).split("=")[0]
-            and node.value is not None
-        ),
-        None,
-    )
-    assert names, f"{room.name} has no __all__, or an empty one: open a room when something works in it"
-    assert names == sorted(names)
+def test_a_room_has_a_face(room: Path) -> None:
+    """Ruff keeps the names sorted; an empty face means that a room was opened before something worked in it."""
+    lines = [line for line in (room / "__init__.py").read_text().splitlines() if line.startswith("__all__")]
+    assert len(lines) == 1
+    assert not lines[0].endswith("[]")
 
 
 def imports(path: Path) -> list[str]:

@@ -161,23 +161,31 @@ def test_a_killed_process_is_named_and_its_phase_kept(
 
 
 SCRIPT = """
-import sys
+import resource, sys
 from pathlib import Path
+from seatrial.errors import SeatrialError
 from seatrial.trial import TrialOptions, run_trial
 sys.path.insert(0, sys.argv[3])
 from tests.trial.conftest import SHORT
 def tell(event):
     print(event.kind, event.text, flush=True)
-result = run_trial(Path(sys.argv[1]), SHORT, TrialOptions(Path(sys.argv[2]), "seatrial trial x", tell))
+if len(sys.argv) > 4:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]), resource.RLIM_INFINITY))
+try:
+    result = run_trial(Path(sys.argv[1]), SHORT, TrialOptions(Path(sys.argv[2]), "seatrial trial x", tell))
+except SeatrialError as error:
+    print(error.message, file=sys.stderr)
+    sys.exit(error.exit_code)
 sys.exit(result.exit_code)
 """
 
 
-def launch(package: Path, records: Path) -> subprocess.Popen[str]:
+def launch(package: Path, records: Path, *more: str) -> subprocess.Popen[str]:
     root = Path(__file__).resolve().parents[2]
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(package), str(records), str(root)],
+        [sys.executable, "-c", SCRIPT, str(package), str(records), str(root), *more],
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
 
@@ -214,3 +222,18 @@ def test_kill_9_of_the_trial_leaves_no_process_and_a_readable_record(
     assert record.status == "died"
     assert [p.kind for p in payload(record).phases][:3] == ["check", "golden", "idle"]
     assert payload(record).verdict.outcome == "invalid"
+
+
+@pytest.mark.parametrize("limit_bytes", [6_000, 40_000])
+def test_a_full_disk_is_one_sentence_and_keeps_what_was_written(
+    make_package: MakePackage, tmp_path: Path, limit_bytes: int
+) -> None:
+    """A limit on the size of a file stands in for a full disk: the write fails in the middle, as it would there."""
+    with launch(make_package(), tmp_path / "records", str(limit_bytes)) as process:
+        _, talk = process.communicate(timeout=60)
+    assert process.returncode in (3, 4), talk
+    assert "Traceback" not in talk
+    wait_until(lambda: children_of(tmp_path) == [])
+    record = load_record(next((tmp_path / "records").glob("*/*")))
+    assert record.status in ("died", "cut_short")
+    assert payload(record).phases

@@ -14,7 +14,14 @@ from seatrial.errors import SeatrialError
 __all__ = ["COMMANDS", "app", "main"]
 
 # Command name -> module under seatrial.cli that holds a click command called `command`.
-COMMANDS: dict[str, str] = {"init": "init", "check": "check", "serve": "serve", "report": "report", "trial": "trial"}
+COMMANDS: dict[str, str] = {
+    "init": "init",
+    "check": "check",
+    "serve": "serve",
+    "bench": "bench",
+    "report": "report",
+    "trial": "trial",
+}
 
 
 class LazyGroup(click.Group):

@@ -113,6 +113,18 @@ def test_other_rooms_are_entered_by_their_face_only() -> None:
     assert inside == []
 
 
+def test_only_engine_and_bench_touch_the_native_module() -> None:
+    """A rule of its own: import-linter does not see compiled modules."""
+    touching = {
+        path.relative_to(PYTHON).parts[0]
+        for path in SOURCES
+        if path.suffix == ".py" and path.is_relative_to(PYTHON)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "_native" in ast.unparse(node)
+    }
+    assert touching <= {"engine", "bench"}
+
+
 def test_workshops_print_nothing_and_know_no_flow() -> None:
     loud = []
     for path in (f for f in SOURCES if f.suffix == ".py" and f.is_relative_to(PYTHON)):

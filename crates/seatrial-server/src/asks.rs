@@ -3,14 +3,17 @@
 use std::{fmt, io, thread};
 
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    runtime,
+    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
 
-/// A request to end.
+/// A request to end. The first one drains; a second one ends the server at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub enum Ask {
+    /// SIGTERM.
     Terminate,
+    /// SIGINT.
     Interrupt,
     /// Standard input has ended. A signal on the parent's death would be tied to the thread that started us rather
     /// than to the process, and is lost when the parent dies before it is asked for.
@@ -27,24 +30,19 @@ impl fmt::Display for Ask {
     }
 }
 
-/// Starts listening. Must be called inside a runtime.
-pub(crate) fn listen_for(parent: bool) -> io::Result<mpsc::Receiver<Ask>> {
+/// Starts listening for all that may ask this process to end; for the parent only where `parent` says so.
+pub(crate) fn listen(parent: bool) -> io::Result<mpsc::Receiver<Ask>> {
     let (ask, asks) = mpsc::channel(4);
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
+    // Before anything is announced: from here on a signal no longer kills.
+    let signals = {
+        let _context = runtime.enter();
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+    };
     let of_signals = ask.clone();
-    tokio::spawn(async move {
-        loop {
-            let which = tokio::select! {
-                Some(()) = terminate.recv() => Ask::Terminate,
-                Some(()) = interrupt.recv() => Ask::Interrupt,
-                else => return,
-            };
-            if of_signals.send(which).await.is_err() {
-                return;
-            }
-        }
-    });
+    thread::Builder::new()
+        .name("seatrial-signals".to_owned())
+        .spawn(move || runtime.block_on(pass_on(signals, of_signals)))?;
     if parent {
         thread::Builder::new().name("seatrial-parent".to_owned()).spawn(move || {
             // Whatever comes is of no interest; only the end is. An error is an end as well.
@@ -53,4 +51,17 @@ pub(crate) fn listen_for(parent: bool) -> io::Result<mpsc::Receiver<Ask>> {
         })?;
     }
     Ok(asks)
+}
+
+async fn pass_on((mut terminate, mut interrupt): (Signal, Signal), ask: mpsc::Sender<Ask>) {
+    loop {
+        let which = tokio::select! {
+            Some(()) = terminate.recv() => Ask::Terminate,
+            Some(()) = interrupt.recv() => Ask::Interrupt,
+            else => return,
+        };
+        if ask.send(which).await.is_err() {
+            return;
+        }
+    }
 }

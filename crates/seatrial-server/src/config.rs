@@ -4,6 +4,7 @@
 use std::{
     collections::HashSet,
     fmt, fs,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -269,10 +270,11 @@ fn check_edges(at: &str, edges: &[f64]) -> Result<(), ConfigError> {
     Ok(())
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "a range is written in place")]
 fn within<T: PartialOrd + fmt::Display>(
     name: &str,
     value: T,
-    range: std::ops::RangeInclusive<T>,
+    range: RangeInclusive<T>,
 ) -> Result<(), ConfigError> {
     if range.contains(&value) {
         return Ok(());

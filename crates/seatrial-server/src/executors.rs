@@ -77,33 +77,34 @@ impl Load for RuntimeLoader {
 
 /// Starts loading every model. Each sends one outcome.
 pub(crate) fn start(models: &[Arc<Model>], loader: &Arc<dyn Load>) -> io::Result<mpsc::Receiver<Outcome>> {
-    let (outcomes, loads) = mpsc::channel(models.len().max(1));
+    let (report, loads) = mpsc::channel(models.len().max(1));
     for (index, model) in models.iter().enumerate() {
-        let (model, loader, outcomes) = (model.clone(), loader.clone(), outcomes.clone());
-        spawn(&model.clone(), 0, move || {
-            let loaded = loader.load(&model.config).and_then(|loaded| {
-                let runners = share_out(&model, loaded.runners)?;
-                let name = model.config.name.clone();
-                let (load_s, warmup_s) = (loaded.load.as_secs_f64(), loaded.warm_up.as_secs_f64());
-                eprintln!("model `{name}` loaded in {load_s:.3} s, warmed up in {warmup_s:.3} s");
-                Ok((Loaded { name, load_s, warmup_s }, runners))
-            });
-            let (outcome, own) = match loaded {
-                Ok((loaded, own)) => (Ok(loaded), own),
+        let (shared, loader, report) = (model.clone(), loader.clone(), report.clone());
+        spawn(model, 0, move || {
+            let (outcome, own) = match load(&shared, loader.as_ref()) {
+                Ok((times, own)) => (Ok(times), own),
                 Err(refusal) => (Err(refusal), None),
             };
-            if outcome.is_ok() {
-                model.set_ready();
-            }
             // The receiver is gone only when the server is on its way out.
-            let _ = outcomes.blocking_send((index, outcome));
-            drop(outcomes);
+            let _ = report.blocking_send((index, outcome));
+            drop((report, loader));
             if let Some(runner) = own {
-                execute(&model, runner);
+                execute(&shared, runner);
             }
         })?;
     }
     Ok(loads)
+}
+
+/// Loads a model, starts its other executors and says that it is ready. Gives the runner of this thread.
+fn load(model: &Arc<Model>, loader: &dyn Load) -> Result<(Loaded, Option<Box<dyn Runner>>), Refusal> {
+    let LoadedModel { runners, load, warm_up } = loader.load(&model.config)?;
+    let own = share_out(model, runners)?;
+    let name = model.config.name.clone();
+    let (load_s, warmup_s) = (load.as_secs_f64(), warm_up.as_secs_f64());
+    eprintln!("model `{name}` loaded in {load_s:.3} s, warmed up in {warmup_s:.3} s");
+    model.set_ready();
+    Ok((Loaded { name, load_s, warmup_s }, own))
 }
 
 /// Gives all runners but the first a thread of their own; the first stays here.

@@ -13,6 +13,7 @@ mod metrics;
 mod model;
 mod pipeline;
 
+pub use asks::Ask;
 pub use config::Config;
 pub use executors::{Load, LoadedModel};
 pub use pipeline::{Refusal, run, run_from_file};

@@ -14,7 +14,7 @@ use seatrial_metrics::{Registry, RegistryError, register_process};
 use tokio::{runtime, sync::mpsc};
 
 use crate::{
-    asks::{Ask, listen_for},
+    asks::{self, Ask},
     config::{Config, Listen},
     door::{Door, listener},
     drain::Stage,
@@ -73,18 +73,20 @@ pub fn run_from_file(path: &Path) -> i32 {
         Ok(config) => config,
         Err(error) => return refuse(&Refusal::wrong(error.to_string())),
     };
+    let asks = match asks::listen(config.exit_with_parent) {
+        Ok(asks) => asks,
+        Err(e) => return refuse(&no_thread(&e)),
+    };
     match executors::open_runtime(&config) {
-        Ok(loader) => run(config, loader, started),
-        Err(refusal) => refuse(&refusal),
+        Ok(loader) => serve(&config, &loader, (asks, started)),
+        Err(refusal) => Err(refusal),
     }
+    .unwrap_or_else(|refusal| refuse(&refusal))
 }
 
-/// Runs a server with a loader of the caller's choice until it ends, and returns the exit code.
-pub fn run(config: Config, loader: Arc<dyn Load>, started: Instant) -> i32 {
-    match serve(config, loader, started) {
-        Ok(code) => code,
-        Err(refusal) => refuse(&refusal),
-    }
+/// Runs a server with a loader of the caller's choice until it is asked to end, and returns the exit code.
+pub fn run(config: &Config, loader: &Arc<dyn Load>, asks: mpsc::Receiver<Ask>) -> i32 {
+    serve(config, loader, (asks, Instant::now())).unwrap_or_else(|refusal| refuse(&refusal))
 }
 
 fn refuse(refusal: &Refusal) -> i32 {
@@ -92,24 +94,24 @@ fn refuse(refusal: &Refusal) -> i32 {
     refusal.exit_code
 }
 
-fn serve(config: Config, loader: Arc<dyn Load>, started: Instant) -> Result<i32, Refusal> {
+fn serve(
+    config: &Config,
+    loader: &Arc<dyn Load>,
+    (mut asks, started): (mpsc::Receiver<Ask>, Instant),
+) -> Result<i32, Refusal> {
     raise_descriptor_limit();
-    check_files(&config)?;
+    check_files(config)?;
     let control = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| no_thread(&e))?;
-    let (door, models) = assemble(&config)?;
-    let mut asks = {
-        let _context = control.enter();
-        listen_for(config.exit_with_parent).map_err(|e| no_thread(&e))?
-    };
+    let (door, models) = assemble(config)?;
     let (listener, address) = bind(&config.listen)?;
     let host = address.ip().to_string();
     let _port_file =
         config.listen.port_file.clone().map(|path| PortFile::write(path, address.port())).transpose()?;
     tell(&Event::Listening { host: &host, port: address.port() });
-    let io_threads = start_io(&config, &listener, &door)?;
+    let io_threads = start_io(config, &listener, &door)?;
     drop(listener);
-    let loads = executors::start(&models, &loader).map_err(|e| no_thread(&e))?;
-    let ended = control.block_on(govern(&config, &door, &models, (loads, &mut asks, started)));
+    let loads = executors::start(&models, loader).map_err(|e| no_thread(&e))?;
+    let ended = control.block_on(govern(config, &door, &models, (loads, &mut asks, started)));
     control.shutdown_background();
     Ok(finish(&door, ended, io_threads))
 }

@@ -59,7 +59,7 @@ pub(crate) fn json(body: impl Into<Bytes>) -> Response<Whole> {
 
 /// The answer to a request that failed.
 pub(crate) fn refusal(error: &Error) -> Response<Whole> {
-    let mut response = answer(status_of(error.code), JSON, Bytes::from(error_body(error)));
+    let mut response = answer(status_of(error.code), JSON, error_body(error));
     if error.code == Code::UnsupportedMediaType {
         response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(codings::TAKEN));
     }

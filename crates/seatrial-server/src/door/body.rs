@@ -18,13 +18,10 @@ pub(crate) async fn read(limits: &Limits, body: &mut Incoming) -> Result<Bytes> 
     if let Some(declared) = declared.filter(|n| *n > limits.max_body_bytes as u64) {
         return Err(too_large(&format!("has `{declared}` bytes"), limits.max_body_bytes));
     }
-    match timeout(limits.body_timeout(), collect(limits.max_body_bytes, body)).await {
-        Ok(read) => read,
-        Err(_) => {
-            let text = format!("the request body was not complete after {} ms", limits.body_timeout_ms);
-            Err(Error::new(Code::RequestTimeout, text))
-        }
-    }
+    timeout(limits.body_timeout(), collect(limits.max_body_bytes, body)).await.unwrap_or_else(|_| {
+        let text = format!("the request body was not complete after {} ms", limits.body_timeout_ms);
+        Err(Error::new(Code::RequestTimeout, text))
+    })
 }
 
 /// Refuses a body over the limit; `what` tells its size as far as it is known.

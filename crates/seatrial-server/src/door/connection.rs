@@ -174,7 +174,8 @@ async fn send(wire: &Wire, status: StatusCode, error: &Error) {
 }
 
 async fn discard(wire: &Wire) {
-    let mut room = [0; 16 << 10];
+    // On the heap: as part of the task it would be there for every connection's whole life.
+    let mut room = vec![0; 16 << 10];
     let mut total = 0;
     while total < LINGER_BYTES && wire.stream().readable().await.is_ok() {
         match wire.stream().try_read(&mut room) {

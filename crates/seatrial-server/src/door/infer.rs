@@ -2,7 +2,6 @@
 //! this IO thread goes to a helper thread.
 
 use std::{
-    future::Future,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -35,7 +34,7 @@ const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream")
 const INLINE_BYTES: usize = 256 << 10;
 
 /// No deadline lies further off, whatever a client asks for.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// An infer request that goes well, on its way to the bytes of its answer.
 struct Answered {
@@ -159,18 +158,16 @@ async fn encode(
 }
 
 /// Runs `work` here, or on a helper thread when it is heavy.
-fn aside<T: Send + 'static>(
+async fn aside<T: Send + 'static>(
     heavy: bool,
     work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> impl Future<Output = Result<T>> {
-    async move {
-        if !heavy {
-            return work();
-        }
-        match tokio::task::spawn_blocking(work).await {
-            Ok(result) => result,
-            Err(_) => Err(Error::internal("the request could not be processed")),
-        }
+) -> Result<T> {
+    if !heavy {
+        return work();
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(_) => Err(Error::internal("the request could not be processed")),
     }
 }
 

@@ -1,0 +1,1 @@
+"""Tests of the room bench: figures, bodies, the generator's process, the command."""

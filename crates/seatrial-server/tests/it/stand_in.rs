@@ -62,7 +62,7 @@ impl Server {
             format!(r#"{{"name": "{name}", "datatype": "FP32", "shape": [{{"name": "n"}}, 1]}}"#)
         };
         let json = format!(
-            r#"{{"listen": {{"host": "127.0.0.1", "port": 0, "port_file": {port_file:?}}}, "runtime_library": "/none",
+            r#"{{"listen": {{"host": "127.0.0.1", "port": 0, "port_file": "{}"}}, "runtime_library": "/none",
             "models": [{{"name": "m", "version": "1.0.0", "digest": "{}", "model_file": "{}",
             "signature": {{"inputs": [{}], "outputs": [{}]}}, "batching": {{"mode": "full", "max_rows": 8}},
             "queue_rows": 64, "timeout_ms": 5000}}]}}"#,

@@ -87,7 +87,7 @@ def test_bodies_headers_and_methods_reach_the_server(tmp_path: Path, serve: Serv
 
 def test_a_saturated_generator_is_said_in_words_and_in_json(serve: Serve) -> None:
     slow = serve(answers(before=lambda: time.sleep(0.05)))
-    options = ("--rate", "100/s", "--duration", "1s", "--max-in-flight", "1")
+    options = ("--rate", "100/s", "--duration", "0.3s", "--max-in-flight", "1")
     found = measured(slow.url, *options)
     assert found["generator"]["saturated"] is True
     assert found["verdict"].startswith("generator saturated")

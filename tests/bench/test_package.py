@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from seatrial.check import init_package
+from seatrial.contract import write_manifest
 from tests.bench.test_command import bench, measured
 from tests.engine import tiny
 
@@ -39,6 +40,7 @@ def test_samples_are_answered_and_stages_come_back(package: Path, form: tuple[st
 def test_a_package_without_samples_is_told_what_to_do(package: Path, tmp_path: Path) -> None:
     bare = init_package(package / "model/model.onnx", tmp_path / "bare")
     (bare / "samples/requests.jsonl").unlink(missing_ok=True)
+    write_manifest(bare)
     run = bench(bare, "--rate", "1/s", "--duration", "1s")
     assert run.returncode == 2
     assert "no sample requests" in run.stderr

@@ -60,18 +60,32 @@ def test_keys_that_begin_with_x_are_carried() -> None:
         ("slo.yaml", SLO.replace("    run:", "    runn:"), "schema", 6, ["runn"]),
         ("slo.yaml", SLO.replace("/v1", "/v2"), "api-version", 1, ["seatrial/v2", "seatrial/v1"]),
         ("slo.yaml", SLO.replace("latency:", "latenzy:"), "missing-key", 1, ["latency"]),
-        ("signature.yaml", SIGNATURE.replace("FP32", "STRING", 1), "schema", 5, ["datatype", "STRING", "BYTES"]),
+        (
+            "signature.yaml",
+            SIGNATURE.replace("FP32", "STRING", 1),
+            "schema",
+            5,
+            ["datatype", "STRING", "BYTES"],
+        ),
         ("signature.yaml", SIGNATURE.replace(", 2]", ", -1]", 1), "schema", 6, ["shape[1]", "-1"]),
         ("signature.yaml", SIGNATURE.replace(", 2]", ", 2.5]", 1), "schema", 6, ["shape[1]", "2.5"]),
         ("signature.yaml", SIGNATURE.replace("max: 64", "max: 64, min: 65"), "schema", 6, ["65", "64"]),
         ("signature.yaml", SIGNATURE.replace(", 2]", ", {size: 2}]", 1), "missing-key", 6, ["why"]),
         ("signature.yaml", SIGNATURE.replace("[a, b]", "[a, b, c]"), "schema", 8, ["3 labels", "2 columns"]),
-        ("signature.yaml", SIGNATURE.replace("    labels", "    range: [2, 1]\n    labels"), "schema", 8, ["low to high"]),
+        (
+            "signature.yaml",
+            SIGNATURE.replace("    labels", "    range: [2, 1]\n    labels"),
+            "schema",
+            8,
+            ["low to high"],
+        ),
         ("signature.yaml", SIGNATURE.replace("name: y", "name: 7"), "schema", 8, ["name", "7"]),
         ("signature.yaml", SIGNATURE.replace("name: batch", "name: 'a b'", 1), "schema", 6, ["a b"]),
     ],
 )
-def test_a_mistake_is_named_with_its_place(file: str, text: str, kind: str, line: int, words: list[str]) -> None:
+def test_a_mistake_is_named_with_its_place(
+    file: str, text: str, kind: str, line: int, words: list[str]
+) -> None:
     found = problems(file, text)
     matching = [p for p in found if p.kind == kind]
     assert matching, found

@@ -14,7 +14,10 @@ SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 
 
 def test_the_committed_schemas_are_fresh() -> None:
-    committed = {p.name.removesuffix(".schema.json"): json.loads(p.read_text("utf-8")) for p in SCHEMAS.glob("*.schema.json")}
+    committed = {
+        p.name.removesuffix(".schema.json"): json.loads(p.read_text("utf-8"))
+        for p in SCHEMAS.glob("*.schema.json")
+    }
     assert committed == json_schemas(), "run `make docs`; the models have changed"
 
 

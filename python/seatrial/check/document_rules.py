@@ -21,7 +21,6 @@ from seatrial.contract import (
     Slo,
     file_sha256,
     path_problem,
-    read_batching,
 )
 
 __all__ = ["document_findings"]
@@ -153,7 +152,7 @@ def _serving(view: View) -> list[Finding]:
     if serving.queue.rows < serving.batching.max_rows:
         text = f"the queue takes {serving.queue.rows} rows, a batch {serving.batching.max_rows}"
         found.append(finding("SRV003", file, text, line=view.line(file, "queue", "rows")))
-    batching = None if view.manifest is None else read_batching(view.root, view.manifest)
+    batching = view.batching
     if batching is not None and batching.mode == "none" and serving.batching.policy != "off":
         text = f"batching is on, but {batching.why}"
         found.append(finding("SRV001", file, text, line=view.line(file, "batching", "policy")))

@@ -284,7 +284,10 @@ def _sizes(facts: ModelFacts) -> str:
         return "\n".join(
             [*lines, "- Floating-point operations: not countable, the graph's shapes cannot be inferred"]
         )
-    at = ", ".join(f"{n} = {v}" for n, v in work.at.items() if not n.startswith("~")) or "the sizes of the first sample"
+    at = (
+        ", ".join(f"{n} = {v}" for n, v in work.at.items() if not n.startswith("~"))
+        or "the sizes of the first sample"
+    )
     missing = ", ".join(f"{op} {n}" for op, n in work.not_counted.items()) or "nothing"
     lines.append(
         f"- Floating-point operations of one request: {work.flops:,} at {at}; not counted: {missing}"

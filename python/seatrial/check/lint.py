@@ -24,7 +24,6 @@ from seatrial.contract import (
     MANIFEST,
     MODEL,
     OPTIONAL,
-    Batching,
     Manifest,
     Problem,
     file_problems,
@@ -85,14 +84,14 @@ def check_package(path: Path | str, level: str = "L") -> CheckReport:
     reading = _read(root)
     view, found = reading.view, reading.findings
     found += hidden_code_findings(root)
-    if view.safe:
+    if view.may_open(MODEL):
         _judge_model(reading)
-        found += sample_findings(view)
+    found += sample_findings(view)
+    view.batching = read_batching(root, view.manifest) if view.manifest and view.may_open(BATCHING) else None
     found += document_findings(view)
     found += _manifest_findings(root, view.manifest)
-    batching = None if view.manifest is None else read_batching(root, view.manifest)
-    found += _evidence_findings(root, batching)
-    return CheckReport(tuple(_in_order(found)), batching, level, is_draft=not _has_records(root))
+    found += _evidence_findings(view)
+    return CheckReport(tuple(_in_order(found)), view.batching, level, is_draft=not _has_records(root))
 
 
 def _read(root: Path) -> Reading:
@@ -100,10 +99,8 @@ def _read(root: Path) -> Reading:
     reading = Reading(View(root))
     links = file_problems(root)
     reading.findings += [_of_problem(p) for p in links]
-    linked = {p.file for p in links}
-    reading.view.safe = not any(f.startswith(("model/", "samples/")) for f in linked) and not _linked_folder(
-        root
-    )
+    linked = frozenset(p.file for p in links)
+    reading.view.linked = linked
     for file in FILES:
         if file in linked or (file in OPTIONAL and not (root / file).exists()):
             continue
@@ -117,10 +114,6 @@ def _read(root: Path) -> Reading:
     if "CODEOWNERS" not in linked and (root / "CODEOWNERS").is_file():
         _add_questions(reading, "CODEOWNERS", read_text(root, "CODEOWNERS"))
     return reading
-
-
-def _linked_folder(root: Path) -> bool:
-    return any((root / name).is_symlink() for name in ("model", "samples"))
 
 
 def _read_document(reading: Reading, file: str) -> None:
@@ -187,13 +180,13 @@ def _manifest_findings(root: Path, manifest: Manifest | None) -> list[Finding]:
     return [finding("MAN001", MANIFEST, d, hint=cure) for d in verify_manifest(root, manifest)]
 
 
-def _evidence_findings(root: Path, batching: Batching | None) -> list[Finding]:
+def _evidence_findings(view: View) -> list[Finding]:
     found = []
-    if batching is None and (root / BATCHING).exists():
+    if view.batching is None and (view.root / BATCHING).exists():
         found.append(
             finding("EVI001", BATCHING, "the batching evidence was found for other model files, or is broken")
         )
-    if not _has_records(root):
+    if not _has_records(view.root):
         found.append(
             finding("EVI002", "seatrial.yaml", "the package is a DRAFT: no trial has written evidence")
         )

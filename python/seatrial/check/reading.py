@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,26 +127,27 @@ def _parse(path: Path, file: str, raw: bytes) -> ParsedModel | Finding:
         return finding("MOD001", file, f"`{file}` is no ONNX model: {error!s:.100}")
     if not proto.HasField("graph") or not proto.graph.output or proto.ir_version <= 0:
         return finding("MOD001", file, f"`{file}` is no ONNX model: it holds no graph with an output")
-    problem = text_problem(proto.graph)
+    problem = text_problem(proto)
     if problem is not None:
         return finding("MOD002", file, problem)
     return ParsedModel(path, proto, len(raw))
 
 
-def text_problem(graph: Any) -> str | None:
-    """Why a name in the graph cannot be used: it is not UTF-8, empty, or holds control characters."""
-    try:
-        names = [v.name for v in (*graph.input, *graph.output)]
-        for node in nodes_of(graph):
-            json.dumps([node.name, node.op_type, node.domain, *node.input, *node.output])
-    except (UnicodeDecodeError, ValueError, TypeError) as error:
-        return f"a name in the graph is not UTF-8: {error!s:.80}"
-    bad = next(
-        (n for n in names if not isinstance(n, str) or not n or re.search(r"[\x00-\x1f\x7f]", n)), None
-    )
-    if bad is not None:
-        return f"an input or output has the name `{bad!r:.60}`"
-    return None
+def text_problem(proto: Any) -> str | None:
+    """Why a text in the model cannot be used: it is not UTF-8, or an input's or output's name cannot be written."""
+    waiting = [proto]
+    while waiting:
+        for field, content in waiting.pop().ListFields():
+            values = (
+                [content] if isinstance(content, str | bytes) or not hasattr(content, "__iter__") else content
+            )
+            if field.message_type is not None:
+                waiting.extend(values)
+            elif field.type == field.TYPE_STRING and not all(isinstance(v, str) for v in values):
+                return f"a text in `{field.full_name}` is not UTF-8"
+    names = [v.name for v in (*proto.graph.input, *proto.graph.output)]
+    bad = next((n for n in names if not n or re.search(r"[\x00-\x1f\x7f]", n)), None)
+    return None if bad is None else f"an input or output has the name `{bad!r:.60}`"
 
 
 def graphs_of(graph: Any) -> Iterator[Any]:

@@ -31,6 +31,8 @@ def sample_findings(view: View) -> list[Finding]:
     """What is wrong with samples/requests.jsonl and samples/golden.jsonl."""
     found = []
     for file, model, absent in ((REQUESTS, WireRequest, "SMP003"), (GOLDEN, Golden, "SMP004")):
+        if not view.may_open(file):
+            continue
         if not (view.root / file).is_file() or (view.root / file).stat().st_size == 0:
             found.append(finding(absent, file, f"`{file}` is missing or empty"))
             continue

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.check.facts import ModelFacts
-from seatrial.contract import Card, Manifest, Source
+from seatrial.contract import Batching, Card, Manifest, Source
 
 __all__ = ["View"]
 
@@ -22,8 +22,13 @@ class View:
     card: Card | None = None
     manifest: Manifest | None = None
     facts: ModelFacts | None = None
-    # False when a link in model/ or samples/ would be followed by opening a file there.
-    safe: bool = True
+    batching: Batching | None = None
+    # Links and special files: never opened, whatever they point to.
+    linked: frozenset[str] = frozenset()
+
+    def may_open(self, file: str) -> bool:
+        """Whether neither a file nor its folder is a link."""
+        return file not in self.linked and file.split("/", 1)[0] not in self.linked
 
     def line(self, file: str, *path: str | int) -> int | None:
         """The line of a key in a file that was read."""

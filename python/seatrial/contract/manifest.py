@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from seatrial.contract.environment import Sha256
-from seatrial.contract.files import package_files
+from seatrial.contract.files import file_problems, package_files
+from seatrial.contract.source import fail
 from seatrial.contract.strict import API_VERSION, Document, Strict, Text
 
 __all__ = [
@@ -47,7 +49,10 @@ class Manifest(Document):
 
 
 def write_manifest(root: Path) -> str:
-    """Writes MANIFEST.json for the files as they are now and returns the digest."""
+    """Writes MANIFEST.json for the files as they are now and returns the digest. Links are refused."""
+    links = file_problems(root)
+    if links:
+        raise fail(links)
     entries = [
         {"path": path, "sha256": file_sha256(root / path), "size": (root / path).stat().st_size}
         for path in covered_files(root)
@@ -78,8 +83,11 @@ def verify_manifest(root: Path, manifest: Manifest) -> list[str]:
     differences = [f"`{p}` is listed but not there" for p in sorted(set(listed) - present)]
     differences += [f"`{p}` is there but not listed" for p in sorted(present - set(listed))]
     for path in sorted(present & set(listed)):
-        entry, size = listed[path], (root / path).stat().st_size
-        if size != entry.size:
+        info = (root / path).lstat()
+        entry, size = listed[path], info.st_size
+        if not stat.S_ISREG(info.st_mode):
+            differences.append(f"`{path}` is no regular file")
+        elif size != entry.size:
             differences.append(f"`{path}` has {size} bytes, listed are {entry.size}")
         elif file_sha256(root / path) != entry.sha256:
             differences.append(f"`{path}` has other content than listed")

@@ -194,7 +194,7 @@ async fn drain(
     };
     let ended = tokio::select! {
         biased;
-        Some(_) = asks.recv() => Ended::Forced,
+        () = asked_again(asks) => Ended::Forced,
         emptied = quietly => if emptied { Ended::Drained } else { Ended::Forced },
     };
     for model in models {
@@ -202,6 +202,17 @@ async fn drain(
     }
     door.drain.advance(Stage::Over);
     ended
+}
+
+/// Waits for somebody who insists. A parent that goes while its server drains has not asked for haste.
+async fn asked_again(asks: &mut mpsc::Receiver<Ask>) {
+    loop {
+        match asks.recv().await {
+            Some(Ask::ParentGone) => {}
+            Some(Ask::Terminate | Ask::Interrupt) => return,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 fn check_files(config: &Config) -> Result<(), Refusal> {

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +51,7 @@ class Server:
         self.drained: dict[str, Any] | None = None
         self.ready: Ready | None = None
         self._listening: dict[str, Any] | None = None
+        self._refused: dict[str, Any] | None = None
         self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
         file = self.folder / "server.json"
         file.write_text(json.dumps(self.config, indent=1))
@@ -141,7 +142,7 @@ class Server:
             raise EngineError("the server is not listening yet", hint="call `wait_listening` first")
         return self._listening
 
-    def _wait_for(self, reached: Any, what: str, timeout: float) -> None:
+    def _wait_for(self, reached: Callable[[], bool], what: str, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         while not reached():
             try:
@@ -164,8 +165,6 @@ class Server:
                 self.drained = event
             case "refused":
                 self._refused = event
-
-    _refused: dict[str, Any] | None = None
 
     def _take_events(self) -> None:
         while True:

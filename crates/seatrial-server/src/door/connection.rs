@@ -49,7 +49,7 @@ pub(crate) async fn serve(door: &Arc<Door>, wire: Arc<Wire>) {
     let own = if unanswered { complaint(door, &end) } else { None };
     if let Some((status, error)) = &own {
         door.metrics.no_model.count(status.as_u16());
-        send(&wire, *status, error).await;
+        send(&wire, &raw_answer(*status, error, "")).await;
     }
     let _ = rustix::net::shutdown(wire.stream(), Shutdown::Write);
     if own.is_some() || wire.has_unread() {
@@ -57,15 +57,14 @@ pub(crate) async fn serve(door: &Arc<Door>, wire: Arc<Wire>) {
     }
 }
 
-/// Turns away a connection for which there is no room. Nothing is waited for.
-pub(crate) fn refuse(door: &Door, wire: &Wire) {
+/// Turns away a connection for which there is no room.
+pub(crate) async fn refuse(door: &Door, wire: &Wire) {
     let limit = door.limits.max_connections;
     let error = Error::new(Code::Unavailable, format!("{limit} connections are open, which is the limit"));
-    door.metrics.refused.inc();
     door.metrics.no_model.count(StatusCode::SERVICE_UNAVAILABLE.as_u16());
-    let _ =
-        wire.stream().try_write(&raw_answer(StatusCode::SERVICE_UNAVAILABLE, &error, "retry-after: 1\r\n"));
+    send(wire, &raw_answer(StatusCode::SERVICE_UNAVAILABLE, &error, "retry-after: 1\r\n")).await;
     let _ = rustix::net::shutdown(wire.stream(), Shutdown::Write);
+    let _ = timeout(LINGER, discard(wire)).await;
 }
 
 async fn drive(door: &Arc<Door>, wire: &Arc<Wire>) -> End {
@@ -155,10 +154,9 @@ fn raw_answer(status: StatusCode, error: &Error, more: &str) -> Vec<u8> {
     out
 }
 
-async fn send(wire: &Wire, status: StatusCode, error: &Error) {
-    let bytes = raw_answer(status, error, "");
+async fn send(wire: &Wire, bytes: &[u8]) {
     let write = async {
-        let mut rest = bytes.as_slice();
+        let mut rest = bytes;
         while !rest.is_empty() {
             wire.stream().writable().await?;
             match wire.stream().try_write(rest) {

@@ -4,7 +4,7 @@ use std::{
     io,
     net::{self, SocketAddr},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -21,6 +21,11 @@ const BACKLOG: i32 = 4096;
 
 /// How long to rest when the process has no descriptors left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(20);
+
+/// When the door closes, how long those are let in who stand before it, and how long nobody must have come for the
+/// line to be empty. Whoever comes later is refused by the kernel and has lost nothing.
+const LAST_CALL: Duration = Duration::from_millis(50);
+const NOBODY_LEFT: Duration = Duration::from_millis(1);
 
 /// Binds the port. `std` asks for the backlog of 128 that a burst of clients overruns, so it is asked for again.
 pub(crate) fn bind(host: &str, port: u16) -> io::Result<net::TcpListener> {
@@ -49,8 +54,11 @@ async fn accept(listener: &TcpListener, door: &Arc<Door>) {
             () = closing(&mut stage) => break,
         }
     }
-    while let Ok(Ok(accepted)) = timeout(Duration::ZERO, listener.accept()).await {
-        take(door, Ok(accepted)).await;
+    let end = Instant::now() + LAST_CALL;
+    while Instant::now() < end
+        && let Ok(accepted) = timeout(NOBODY_LEFT, listener.accept()).await
+    {
+        take(door, accepted).await;
     }
 }
 
@@ -76,13 +84,19 @@ fn admit(door: &Arc<Door>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let wire = Arc::new(Wire::new(stream));
     let door = door.clone();
-    match door.open_connection() {
-        Some(slot) => {
-            tokio::spawn(async move {
-                connection::serve(&door, wire).await;
-                drop(slot);
-            });
-        }
-        None => connection::refuse(&door, &wire),
+    if let Some(slot) = door.open_connection() {
+        tokio::spawn(async move {
+            connection::serve(&door, wire).await;
+            drop(slot);
+        });
+        return;
+    }
+    door.metrics.refused.inc();
+    // Only so many are told why; beyond that the connection is just closed.
+    if let Ok(place) = door.refusals.clone().try_acquire_owned() {
+        tokio::spawn(async move {
+            connection::refuse(&door, &wire).await;
+            drop(place);
+        });
     }
 }

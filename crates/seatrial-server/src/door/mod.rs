@@ -30,7 +30,7 @@ use hyper::{
 };
 use seatrial_metrics::Registry;
 use seatrial_types::{Result, Stage, Stages};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use self::{
     answer::Whole,
@@ -62,7 +62,12 @@ pub(crate) struct Door {
     listeners: AtomicUsize,
     open: AtomicUsize,
     in_flight: AtomicUsize,
+    /// Places for connections over the limit while they are told so.
+    refusals: Arc<Semaphore>,
 }
+
+/// Connections over the limit that are told so at the same time.
+const REFUSALS: usize = 64;
 
 /// A place among the open connections; given back when dropped.
 struct Slot(Arc<Door>);
@@ -87,6 +92,7 @@ impl Door {
             listeners: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
+            refusals: Arc::new(Semaphore::new(REFUSALS)),
         }
     }
 

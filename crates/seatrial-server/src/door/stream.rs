@@ -119,15 +119,15 @@ impl Wire {
         self.since.store(u64::try_from(nanos).unwrap_or(u64::MAX), Relaxed);
     }
 
+    /// Everything buffered is out. With pipelined requests the next one may be in hand by then.
     fn flushed(&self) {
-        if self.phase() != Phase::Writing {
-            return;
-        }
+        let finish = self.finish.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(finish) = finish else { return };
         let now = Instant::now();
-        self.enter(Phase::Idle, now);
-        if let Some(finish) = self.finish.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            finish.written(now);
+        if self.phase() == Phase::Writing {
+            self.enter(Phase::Idle, now);
         }
+        finish.written(now);
     }
 
     /// The HTTP library answers a malformed header on its own, with an empty body. That is swallowed here, and

@@ -80,6 +80,7 @@ pub struct Attack {
     next_flush: i64,
     stopped_at: Option<i64>,
     stop_asked: u32,
+    round: Round,
     spin_ns: i64,
     blocked: Option<Blocked>,
 }
@@ -114,6 +115,7 @@ impl Attack {
             next_flush: FLUSH_EVERY_NS,
             stopped_at: None,
             stop_asked: 0,
+            round: Round::default(),
             spin_ns: 0,
             blocked: None,
         })
@@ -377,10 +379,14 @@ impl Attack {
         let spins = fires && gap > 0 && gap <= SPIN_NS;
         let sleep = if gap <= 0 || spins { 0 } else { gap - if fires { SPIN_NS } else { 0 } };
         let timeout = Timespec { tv_sec: sleep / SECOND_NS, tv_nsec: sleep % SECOND_NS };
-        match epoll::wait(&self.epoll, spare_capacity(events), Some(&timeout)) {
-            Ok(0) if spins => self.spin_ns += self.now() - now,
-            _ => {} // an interrupted wait is looked into by the next round
+        // An interrupted wait is looked into by the next round, as one without events is.
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&timeout));
+        // A round that only looked at the clock is no work; one that has sent or received something is.
+        let round = Round { ended: self.now(), sent: self.tally.sent, quiet: events.is_empty() };
+        if spins && round.quiet && self.round.quiet && round.sent == self.round.sent {
+            self.spin_ns += round.ended - self.round.ended;
         }
+        self.round = round;
     }
 
     fn handle(&mut self, event: epoll::Event) {
@@ -456,6 +462,14 @@ impl Attack {
         };
         self.orders.outbox.finish().map(|()| done)
     }
+}
+
+/// When the last look for events ended, what had been sent by then, and whether it found none.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    ended: i64,
+    sent: u64,
+    quiet: bool,
 }
 
 #[derive(Clone, Copy)]

@@ -18,12 +18,14 @@ mod _native {
 
     /// Runs a server until it ends and returns its exit code. The interpreter is free meanwhile.
     #[pyfunction]
+    #[allow(clippy::needless_pass_by_value, reason = "the form that arguments are converted to")]
     fn run_server(py: Python<'_>, path: PathBuf) -> i32 {
         py.detach(|| seatrial_server::run_from_file(&path))
     }
 
     /// Runs a load generator until it ends and returns its exit code. The interpreter is free meanwhile.
     #[pyfunction]
+    #[allow(clippy::needless_pass_by_value, reason = "the form that arguments are converted to")]
     fn run_load(py: Python<'_>, path: PathBuf) -> i32 {
         py.detach(|| seatrial_loadgen::run_from_file(&path))
     }

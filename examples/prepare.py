@@ -24,7 +24,7 @@ EXAMPLES = {
 
 
 def main() -> int:
-    """The exit code: 0 prepared, 1 the files differ from the manifest, 3 a wheel is missing."""
+    """The exit code: 0 prepared, 1 files differ from the manifest, 2 wrong use, 3 a wheel is missing."""
     arguments = _arguments()
     for name in arguments.names or EXAMPLES:
         folder = (arguments.into or Path(__file__).resolve().parent) / name
@@ -46,10 +46,14 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Prepare the example packages.")
-    parser.add_argument("names", nargs="*", choices=[*EXAMPLES, []], metavar="NAME", help=", ".join(EXAMPLES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(EXAMPLES))
     parser.add_argument("--into", type=Path, help="folder that holds copies of the example packages")
     parser.add_argument("--seal", action="store_true", help="write MANIFEST.json anew instead of comparing")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in EXAMPLES]
+    if unknown:
+        parser.error(f"there is no example `{unknown[0]}`; the examples are {', '.join(EXAMPLES)}")
+    return arguments
 
 
 def _differences(folder: Path) -> list[str]:

@@ -15,7 +15,9 @@ __all__ = ["docstring_pairs", "sample_texts"]
 RECBOLE, VERSION = "recbole", "1.2.1"
 N_TITLES, N_PARAGRAPHS = 160, 240
 LEAST_WORDS = 4
-SPECIAL = re.compile(r"\[(PAD|UNK|CLS|SEP|MASK)\]")  # spelled out in a text, tokenizers disagree on what it is
+SPECIAL = re.compile(
+    r"\[(PAD|UNK|CLS|SEP|MASK)\]"
+)  # spelled out in a text, tokenizers disagree on what it is
 
 
 def sample_texts() -> list[str]:

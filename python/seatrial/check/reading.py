@@ -138,9 +138,8 @@ def text_problem(proto: Any) -> str | None:
     waiting = [proto]
     while waiting:
         for field, content in waiting.pop().ListFields():
-            values = (
-                [content] if isinstance(content, str | bytes) or not hasattr(content, "__iter__") else content
-            )
+            single = isinstance(content, str | bytes) or hasattr(content, "ListFields")
+            values = [content] if single else content
             if field.message_type is not None:
                 waiting.extend(values)
             elif field.type == field.TYPE_STRING and not all(isinstance(v, str) for v in values):

@@ -117,24 +117,19 @@ fn serve(
 }
 
 fn finish(door: &Door, ended: Ended, io_threads: Vec<thread::JoinHandle<()>>) -> i32 {
-    match ended {
-        Ended::Refused(refusal) => refuse(&refusal),
-        Ended::Drained => {
-            for io_thread in io_threads {
-                // A panic there was reported when it happened.
-                let _ = io_thread.join();
-            }
-            let (answered, failed) = door.drain.counts();
-            tell(&Event::Drained { answered, failed });
-            0
-        }
-        Ended::Forced => {
-            door.drain.note_unanswered(door.in_flight() as u64);
-            let (answered, failed) = door.drain.counts();
-            tell(&Event::Drained { answered, failed });
-            1
-        }
+    let exit_code = match ended {
+        Ended::Refused(refusal) => return refuse(&refusal),
+        Ended::Drained => 0,
+        // The threads may be held up by what does not end.
+        Ended::Forced => 1,
+    };
+    for io_thread in io_threads.into_iter().filter(|_| exit_code == 0) {
+        // A panic there was reported when it happened.
+        let _ = io_thread.join();
     }
+    let (answered, failed) = door.drain.counts();
+    tell(&Event::Drained { answered, failed });
+    exit_code
 }
 
 /// The life of the server between bind and end.
@@ -197,6 +192,10 @@ async fn drain(
         () = asked_again(asks) => Ended::Forced,
         emptied = quietly => if emptied { Ended::Drained } else { Ended::Forced },
     };
+    if matches!(ended, Ended::Forced) {
+        // Counted before the IO threads let go of them.
+        door.drain.note_unanswered(door.in_flight() as u64);
+    }
     for model in models {
         model.queue.close();
     }

@@ -142,8 +142,7 @@ impl Attack {
     }
 
     fn now(&self) -> i64 {
-        let since = Instant::now().saturating_duration_since(self.origin);
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+        nanoseconds_since(self.origin)
     }
 
     fn finished(&self) -> bool {
@@ -228,9 +227,8 @@ impl Attack {
 
     fn read(&mut self, slot: usize, to_the_end: bool) -> Moved {
         let origin = self.origin;
-        let now = || i64::try_from(origin.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let Some(connection) = self.connections.get_mut(slot) else { return Moved::Wait };
-        connection.read(&mut self.buffer, to_the_end, now)
+        connection.read(&mut self.buffer, to_the_end, || nanoseconds_since(origin))
     }
 
     fn decide(&mut self, slot: usize, moved: Moved) {
@@ -478,4 +476,11 @@ struct Ending {
     outcome: Outcome,
     status: u16,
     stages: StageTimes,
+}
+
+/// Negative before the origin, so that nothing is sent early.
+fn nanoseconds_since(origin: Instant) -> i64 {
+    let now = Instant::now();
+    let signed = |span: Duration| i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
+    now.checked_duration_since(origin).map_or_else(|| -signed(origin.saturating_duration_since(now)), signed)
 }

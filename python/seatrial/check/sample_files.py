@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.check.facts import GraphTensor
-from seatrial.check.tensors import from_wire, numpy_type, to_wire
+from seatrial.check.tensors import numpy_type, to_wire, wire_fault
 from seatrial.contract import WireRequest, fail, read_lines
 from seatrial.errors import ContractError
 
@@ -55,7 +55,10 @@ def _check_lines(target: Path, called: str, inputs: tuple[GraphTensor, ...]) -> 
                 text, hint="name every input once, with its datatype", file=called, line=number
             )
         for tensor in request.inputs:
-            from_wire(tensor.model_dump())
+            fault = wire_fault(tensor.model_dump())
+            if fault is not None:
+                text = f"{called}:{number}: tensor `{tensor.name}`: {fault}"
+                raise ContractError(text, hint="correct the line", file=called, line=number)
         n += 1
     if n == 0:
         raise ContractError(

@@ -45,7 +45,7 @@ def _array(
         words.reshape(-1)[:] = [str(chance.choice(_WORDS)) for _ in range(words.size)]
         return words
     if kind == "BOOL":
-        return chance.random(shape) < 0.5
+        return np.asarray(chance.random(shape) < 0.5)
     if kind in ("FP16", "BF16", "FP32", "FP64"):
         return np.asarray(chance.standard_normal(shape)).astype(numpy_type(kind))
     # A mask of zeros hides everything; what such an input does is not known here, so it lets everything through.

@@ -152,6 +152,31 @@ def test_a_model_with_a_range_through_a_cast_and_an_inner_graph(tmp_path: Path) 
     assert package.signature.inputs[0].range is None
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        'a"b',
+        "a: b # c",
+        "a | b --> c",
+        "a\\u0041",
+        "a\u2028b",
+        "\ufeffa",
+        "😀",
+        "QUESTION(infra): why?",
+        "{{x}}",
+        "'",
+        "- a",
+        "%",
+    ],
+)
+def test_any_printable_name_survives_the_files(tmp_path: Path, name: str) -> None:
+    proto = model([node("Neg", [name], ["y"])], [value(name, [name, 2])], [value("y", [name, 2])])
+    package, batching = packed(proto, tmp_path)
+    assert [t.name for t in package.signature.inputs] == [name]
+    assert batching.mode == "full"
+    assert check_package(package.root).ok
+
+
 def job(tmp_path: Path, proto: onnx.ModelProto, **options: object) -> Job:
     return Job(
         model=save(proto, tmp_path / "m.onnx"),

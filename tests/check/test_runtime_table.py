@@ -17,7 +17,14 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "probe_runtime_table.py"
 
 @pytest.mark.parametrize(
     ("version", "opset", "ir"),
-    [("1.16.3", 19, 9), ("1.20.1", 21, 10), ("1.24.0", 25, 13), ("1.31.1", 26, 13), ("1.32.0", 28, 14), ("1.99.0", 28, 14)],
+    [
+        ("1.16.3", 19, 9),
+        ("1.20.1", 21, 10),
+        ("1.24.0", 25, 13),
+        ("1.31.1", 26, 13),
+        ("1.32.0", 28, 14),
+        ("1.99.0", 28, 14),
+    ],
 )
 def test_a_version_finds_its_row(version: str, opset: int, ir: int) -> None:
     row = runtime_row(version)
@@ -32,7 +39,8 @@ def test_a_version_outside_the_table_has_no_row(version: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "supported"), [("1.23.2", False), ("1.24.4", True), ("1.31.1", True), ("1.32.0", True), ("1.33.0", False)]
+    ("version", "supported"),
+    [("1.23.2", False), ("1.24.4", True), ("1.31.1", True), ("1.32.0", True), ("1.33.0", False)],
 )
 def test_the_supported_range(version: str, supported: bool) -> None:
     assert is_supported(version) is supported

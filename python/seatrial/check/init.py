@@ -20,7 +20,7 @@ from seatrial.check.inspect import refuse, work_of
 from seatrial.check.model_rules import model_findings
 from seatrial.check.probe import Job, ProbeResult, run_probe
 from seatrial.check.reading import read_model
-from seatrial.check.runtime import installed_runtime
+from seatrial.check.runtime import installed_runtime, is_supported
 from seatrial.check.sample_files import take_samples
 from seatrial.check.signature_draft import draft_signature, probe_inputs
 from seatrial.check.zipmap import drop_zipmap
@@ -35,7 +35,7 @@ from seatrial.contract import (
     read_manifest,
     write_manifest,
 )
-from seatrial.errors import ContractError
+from seatrial.errors import ContractError, MissingError
 
 __all__ = ["init_package"]
 
@@ -100,6 +100,11 @@ def _must_be_free(target: Path) -> None:
 
 def _fill(root: Path, source: Path, sample: Path | None, name: str) -> None:
     runtime = installed_runtime()
+    if not is_supported(runtime):
+        raise MissingError(
+            f"onnxruntime {runtime} is installed, supported are 1.24 to 1.32",
+            hint="install onnxruntime==1.31.1",
+        )
     carried = _carry(root, source, runtime)
     (root / "samples").mkdir()
     taken = root / "samples" / "taken.jsonl"

@@ -210,7 +210,11 @@ def _next_steps(outcome: str, evidence: Evidence) -> list[NextStep]:
         where = f"; most of the time at p99 is spent in the stage `{stage}`" if stage else ""
         steps.append(NextStep(owner="infra", text=f"raise capacity or renegotiate the budget{where}"))
     if evidence.draft:
-        steps.append(NextStep(owner="both", text="the package is a draft: its evidence/ holds no record of a trial yet"))
+        steps.append(
+            NextStep(
+                owner="both", text="the package is a draft: its evidence/ holds no record of a trial yet"
+            )
+        )
     return steps
 
 

@@ -3,12 +3,20 @@
 
 #![forbid(unsafe_code)]
 
+mod choice;
+mod config;
+mod cost;
+mod forecast;
 mod former;
 mod joining;
+mod line;
 mod metrics;
 mod pace;
 mod queue;
+mod split;
 
-pub use former::{Config, Former};
+pub use config::{Config, Policy};
+pub use cost::CostTable;
+pub use former::Former;
 pub use metrics::BatchingMetrics;
 pub use queue::{Clock, Queue};

@@ -18,6 +18,8 @@ const ROW_EDGES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0
 pub struct BatchingMetrics {
     /// Rows waiting now.
     pub queued_rows: Arc<Gauge>,
+    /// The most rows of a batch; its fill is the rows of a batch over this.
+    pub max_rows: Arc<Gauge>,
     /// Rows of each released batch.
     pub batch_rows: Arc<Histogram>,
     /// How long the oldest request of each released batch waited.
@@ -30,6 +32,14 @@ pub struct BatchingMetrics {
     pub dropped_client_gone: Arc<Counter>,
     /// Requests refused since the queue was full.
     pub dropped_full: Arc<Counter>,
+    /// Requests refused since they could not have been done by their deadline.
+    pub dropped_late: Arc<Counter>,
+    /// Positions along the length that requests came with, in released batches of models that are padded.
+    pub positions_useful: Arc<Counter>,
+    /// Positions that were added to make the rows of a batch equally long.
+    pub positions_padding: Arc<Counter>,
+    /// Time of runs now over their time at warm-up.
+    pub cost_ratio: Arc<Gauge>,
 }
 
 impl BatchingMetrics {
@@ -43,9 +53,15 @@ impl BatchingMetrics {
             let labels = [labels, &[("reason", reason)]].concat();
             registry.counter("seatrial_batching_dropped_total", "Requests not run, by reason.", &labels)
         };
-        let [full, idle, single] = Release::ALL.map(released);
+        let positions = |kind: &str| {
+            let labels = [labels, &[("kind", kind)]].concat();
+            let help = "Positions along the length in released batches of padded models, by kind.";
+            registry.counter("seatrial_batching_positions_total", help, &labels)
+        };
+        let [full, idle, deadline, cost, bucket_age, single] = Release::ALL.map(released);
         Ok(Self {
             queued_rows: registry.gauge("seatrial_batching_queued_rows", "Rows waiting now.", labels)?,
+            max_rows: registry.gauge("seatrial_batching_max_rows", "The most rows of a batch.", labels)?,
             batch_rows: registry.histogram(
                 "seatrial_batching_batch_rows",
                 "Rows of each released batch.",
@@ -58,18 +74,29 @@ impl BatchingMetrics {
                 labels,
                 &WAIT_EDGES,
             )?,
-            released: [full?, idle?, single?],
+            released: [full?, idle?, deadline?, cost?, bucket_age?, single?],
             dropped_deadline: dropped("deadline")?,
             dropped_client_gone: dropped("client_gone")?,
             dropped_full: dropped("full")?,
+            dropped_late: dropped("late")?,
+            positions_useful: positions("useful")?,
+            positions_padding: positions("padding")?,
+            cost_ratio: registry.gauge(
+                "seatrial_batching_cost_ratio",
+                "Time of runs now over their time at warm-up.",
+                labels,
+            )?,
         })
     }
 
     pub(crate) fn released(&self, reason: Release) -> &Counter {
-        let [full, idle, single] = &self.released;
+        let [full, idle, deadline, cost, bucket_age, single] = &self.released;
         match reason {
             Release::Full => full,
             Release::Idle => idle,
+            Release::Deadline => deadline,
+            Release::Cost => cost,
+            Release::BucketAge => bucket_age,
             Release::Single => single,
         }
     }

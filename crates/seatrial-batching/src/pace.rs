@@ -45,10 +45,15 @@ impl Pace {
     pub(crate) fn time_for(&self, rows: usize, now: Instant) -> Duration {
         let seconds = rows as f64 * self.seconds_per_row(now);
         if seconds.is_finite() && seconds > 0.0 {
-            Duration::from_secs_f64(seconds.min(LONGEST.as_secs_f64())).max(SHORTEST)
+            Self::bounded(Duration::from_secs_f64(seconds.min(LONGEST.as_secs_f64())))
         } else {
             UNMEASURED
         }
+    }
+
+    /// A hint that is worth giving: clients neither come back at once nor stay away for good.
+    pub(crate) fn bounded(hint: Duration) -> Duration {
+        hint.clamp(SHORTEST, LONGEST)
     }
 
     /// The measured pace, or a slower one when the batch that runs now has taken longer already.

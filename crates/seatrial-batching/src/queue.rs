@@ -2,12 +2,12 @@
 
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use seatrial_types::{Batch, BatchSource, Error, Request, Stage};
+use seatrial_types::{Batch, BatchSource, Error, Request, Stage, Ticket};
 
-use crate::{BatchingMetrics, Config, Former};
+use crate::{BatchingMetrics, Config, CostTable, Former};
 
 /// Where the time comes from: `Instant::now` in the engine, a hand in tests.
 pub type Clock = Box<dyn Fn() -> Instant + Send + Sync>;
@@ -46,6 +46,16 @@ impl Queue {
         Ok(())
     }
 
+    /// Why a request whose body of `wire_bytes` bytes was not read yet would be refused, as far as that is certain.
+    pub fn would_refuse(&self, wire_bytes: usize, deadline: Instant) -> Option<Error> {
+        self.lock().former.would_refuse(wire_bytes, deadline, (self.clock)())
+    }
+
+    /// Forms batches and admits requests by these measured costs from now on.
+    pub fn set_costs(&self, table: CostTable) {
+        self.lock().former.set_costs(table);
+    }
+
     /// Refuses new requests. Executors get what still waits, then `None`.
     pub fn close(&self) {
         self.lock().former.close();
@@ -68,6 +78,14 @@ impl Queue {
         self.lock().former.stop_joining();
     }
 
+    /// Waits for a request, but no longer than `longest`.
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, longest: Option<Duration>) -> MutexGuard<'a, State> {
+        match longest {
+            None => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(longest) => self.work.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0,
+        }
+    }
+
     /// The queue's own state is whole between any two statements, so a panic elsewhere is no reason to stop serving.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,17 +93,22 @@ impl Queue {
 }
 
 impl BatchSource for Queue {
-    fn take(&self) -> Option<Batch> {
+    fn take(&self, done: Option<Ticket>) -> Option<Batch> {
         let mut state = self.lock();
+        if let Some(ticket) = done {
+            state.former.done(ticket, (self.clock)());
+        }
         let mut batch = loop {
-            if let Some(batch) = state.former.next((self.clock)()) {
+            let now = (self.clock)();
+            if let Some(batch) = state.former.next(now) {
                 break batch;
             }
-            if state.former.is_closed() {
+            let held = state.former.held_until();
+            if state.former.is_closed() && held.is_none() {
                 return None;
             }
             state.idle += 1;
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state, held.map(|until| until.saturating_duration_since(now)));
             state.idle -= 1;
         };
         drop(state);

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use seatrial_types::{Batching, Signature};
+use seatrial_types::{BatchMode, Batching, PadPlan, Preferred, Signature};
 use serde::Deserialize;
 
 /// Everything that a server needs to know.
@@ -104,6 +104,13 @@ pub struct Model {
     pub intra_op_threads: usize,
     /// Rows that may wait.
     pub queue_rows: usize,
+    /// Levels of priority; a request that names none is of the last.
+    #[serde(default = "one")]
+    pub priority_levels: usize,
+    /// How long the costs of runs may be measured before readiness; with 0 they are not, and batches are formed
+    /// without them.
+    #[serde(default = "default_measure_ms")]
+    pub measure_ms: u64,
     /// The deadline of a request that names none.
     pub timeout_ms: u64,
     /// Upper edges of the latency histograms.
@@ -125,6 +132,10 @@ impl std::error::Error for ConfigError {}
 
 fn one() -> usize {
     1
+}
+
+const fn default_measure_ms() -> u64 {
+    3000
 }
 
 fn default_edges() -> Vec<f64> {
@@ -227,8 +238,15 @@ impl Config {
 }
 
 const DAY_MS: u64 = 86_400_000;
+const HOUR_MS: u64 = 3_600_000;
 
 impl Model {
+    /// How requests of different lengths are joined; only where nothing else of a row's mates changes its answer.
+    pub(crate) fn padding(&self) -> Result<Option<PadPlan>, String> {
+        let padding = self.batching.padding.as_ref().filter(|_| self.batching.mode == BatchMode::Full);
+        padding.map(|padding| PadPlan::new(padding, &self.signature)).transpose()
+    }
+
     fn check(&self, at: &str) -> Result<(), ConfigError> {
         let bad_name = |c: char| c == '/' || c.is_control();
         if self.name.is_empty() || self.name == "." || self.name == ".." || self.name.contains(bad_name) {
@@ -254,9 +272,26 @@ impl Model {
         within(&format!("{at}.intra_op_threads"), self.intra_op_threads, 1..=1024)?;
         within(&format!("{at}.batching.max_rows"), self.batching.max_rows, 1..=1 << 20)?;
         within(&format!("{at}.queue_rows"), self.queue_rows, 1..=1 << 30)?;
+        within(&format!("{at}.priority_levels"), self.priority_levels, 1..=64)?;
+        within(&format!("{at}.measure_ms"), self.measure_ms, 0..=HOUR_MS)?;
+        self.padding().map_err(|e| ConfigError(format!("`{at}.batching`: {e}")))?;
+        check_preferred(at, &self.batching)?;
         within(&format!("{at}.timeout_ms"), self.timeout_ms, 1..=DAY_MS)?;
         check_edges(at, &self.latency_buckets_ms)
     }
+}
+
+fn check_preferred(at: &str, batching: &Batching) -> Result<(), ConfigError> {
+    let Some(Preferred { rows, max_delay_ms }) = &batching.preferred else { return Ok(()) };
+    within(&format!("{at}.batching.preferred.max_delay_ms"), *max_delay_ms, 0..=DAY_MS)?;
+    let fit = rows.iter().all(|rows| (1..=batching.max_rows).contains(rows));
+    if rows.is_empty() || !fit || !rows.is_sorted_by(|a, b| a < b) {
+        return Err(ConfigError(format!(
+            "`{at}.batching.preferred.rows` is {rows:?}: expected ascending sizes from 1 to {}",
+            batching.max_rows
+        )));
+    }
+    Ok(())
 }
 
 fn check_edges(at: &str, edges: &[f64]) -> Result<(), ConfigError> {
@@ -314,6 +349,17 @@ mod tests {
             (("\"port\": 0", "\"port\": 0, \"prot\": 1"), "unknown field `prot`"),
             (("\"queue_rows\": 4", "\"queue_rows\": 0"), "`models[0].queue_rows` is 0: expected 1 to"),
             (("\"mode\": \"none\"", "\"mode\": \"some\""), "models[0].batching.mode"),
+            (
+                ("\"max_rows\": 1", "\"max_rows\": 4, \"preferred\": {\"rows\": [8], \"max_delay_ms\": 1}"),
+                "is [8]",
+            ),
+            (
+                (
+                    "\"mode\": \"none\"",
+                    "\"padding\": {\"inputs\": {\"x\": {\"axis\": 1, \"value\": 0}}}, \"mode\": \"full\"",
+                ),
+                "`models[0].batching`: `padding.inputs.x`: the signature has no `x`",
+            ),
             (("\"name\": \"m\"", "\"name\": \"../m\""), "`models[0].name` is `../m`"),
             (("aaaa", "AAAA"), "expected 64 hex digits"),
             (("\"timeout_ms\": 100", "\"timeout_ms\": 100, \"latency_buckets_ms\": [2, 1]"), "ascending"),

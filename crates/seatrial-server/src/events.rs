@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use seatrial_session::WarmUpRun;
 use serde::Serialize;
 
 /// An event, in the order in which they come.
@@ -25,6 +26,23 @@ pub(crate) struct Loaded {
     pub(crate) name: String,
     pub(crate) load_s: f64,
     pub(crate) warmup_s: f64,
+    /// What runs cost at warm-up.
+    pub(crate) costs: Vec<Cost>,
+}
+
+/// The least time of a run of this size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Cost {
+    rows: usize,
+    /// The padded length, or the elements of a row.
+    length: usize,
+    ms: f64,
+}
+
+impl Cost {
+    pub(crate) const fn of(run: &WarmUpRun) -> Self {
+        Self { rows: run.rows, length: run.length, ms: run.time.as_secs_f64() * 1e3 }
+    }
 }
 
 /// Writes the event. A parent that has gone hears nothing, and that is no reason to stop.
@@ -46,10 +64,11 @@ mod tests {
             text(&Event::Listening { host: "127.0.0.1", port: 8 }),
             r#"{"event":"listening","host":"127.0.0.1","port":8}"#
         );
-        let models = vec![Loaded { name: "m".to_owned(), load_s: 0.5, warmup_s: 0.25 }];
+        let costs = vec![Cost { rows: 2, length: 16, ms: 1.5 }];
+        let models = vec![Loaded { name: "m".to_owned(), load_s: 0.5, warmup_s: 0.25, costs }];
         assert_eq!(
             text(&Event::Ready { seconds: 1.5, models }),
-            r#"{"event":"ready","seconds":1.5,"models":[{"name":"m","load_s":0.5,"warmup_s":0.25}]}"#
+            r#"{"event":"ready","seconds":1.5,"models":[{"name":"m","load_s":0.5,"warmup_s":0.25,"costs":[{"rows":2,"length":16,"ms":1.5}]}]}"#
         );
         assert_eq!(
             text(&Event::Drained { answered: 1, failed: 0 }),

@@ -8,13 +8,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use seatrial_session::{Runtime, SessionOptions, SharedSession, run_executor, warm_up};
+use seatrial_batching::CostTable;
+use seatrial_session::{
+    Runtime, SessionOptions, SharedSession, WarmUpRun, measure_costs, run_executor, warm_up,
+};
 use seatrial_types::Runner;
 use tokio::sync::mpsc;
 
 use crate::{
     config::{self, Config},
-    events::Loaded,
+    events::{Cost, Loaded},
     model::Model,
     pipeline::Refusal,
 };
@@ -33,6 +36,8 @@ pub struct LoadedModel {
     pub load: Duration,
     /// Time of the runs before readiness.
     pub warm_up: Duration,
+    /// What runs cost, as measured; empty where it was not.
+    pub costs: Vec<WarmUpRun>,
 }
 
 /// How loading one model went: its place among the models, and its times.
@@ -70,8 +75,14 @@ impl Load for RuntimeLoader {
         for note in warm.notes {
             eprintln!("model `{}`: {note}", model.name);
         }
+        let least = warm.runs.first().map(|run| run.length);
+        let costs = least.map_or_else(Vec::new, |least| {
+            let budget = Duration::from_millis(model.measure_ms);
+            let padding = model.padding().ok().flatten();
+            measure_costs(&mut runner, &model.signature, (&model.batching, padding.as_ref()), least, budget)
+        });
         let runners = (0..model.executors).map(|_| Box::new(runner.clone()) as Box<dyn Runner>).collect();
-        Ok(LoadedModel { runners, load, warm_up: start.elapsed().saturating_sub(load) })
+        Ok(LoadedModel { runners, load, warm_up: start.elapsed().saturating_sub(load), costs })
     }
 }
 
@@ -98,13 +109,17 @@ pub(crate) fn start(models: &[Arc<Model>], loader: &Arc<dyn Load>) -> io::Result
 
 /// Loads a model, starts its other executors and says that it is ready. Gives the runner of this thread.
 fn load(model: &Arc<Model>, loader: &dyn Load) -> Result<(Loaded, Option<Box<dyn Runner>>), Refusal> {
-    let LoadedModel { runners, load, warm_up } = loader.load(&model.config)?;
+    let LoadedModel { runners, load, warm_up, costs } = loader.load(&model.config)?;
+    if let Some(table) = CostTable::new(costs.iter().map(|run| (run.rows, run.length, run.time))) {
+        model.queue.set_costs(table);
+    }
     let own = share_out(model, runners)?;
     let name = model.config.name.clone();
     let (load_s, warmup_s) = (load.as_secs_f64(), warm_up.as_secs_f64());
     eprintln!("model `{name}` loaded in {load_s:.3} s, warmed up in {warmup_s:.3} s");
     model.set_ready();
-    Ok((Loaded { name, load_s, warmup_s }, own))
+    let costs = costs.iter().map(Cost::of).collect();
+    Ok((Loaded { name, load_s, warmup_s, costs }, own))
 }
 
 /// Gives all runners but the first a thread of their own; the first stays here.
@@ -132,7 +147,8 @@ fn execute(model: &Arc<Model>, runner: Box<dyn Runner>) {
         eprintln!("model `{}`: requests are no longer joined: {why}", told.config.name);
         told.queue.stop_joining();
     };
-    run_executor(model.queue.clone(), runner, model.executions.clone(), Box::new(not_joinable));
+    let how = (runner, model.padding.clone());
+    run_executor(model.queue.clone(), how, model.executions.clone(), Box::new(not_joinable));
 }
 
 /// Keeps account of the models that are still being loaded.

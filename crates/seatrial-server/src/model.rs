@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use seatrial_batching::{BatchingMetrics, Config, Queue};
+use seatrial_batching::{BatchingMetrics, Config, Policy, Queue};
 use seatrial_metrics::{Registry, RegistryError};
 use seatrial_protocol::ModelId;
 use seatrial_session::ExecutorMetrics;
-use seatrial_types::{Code, Error, Result};
+use seatrial_types::{Code, Error, PadPlan, Result};
 
 use crate::{config, metrics::ModelMetrics};
 
@@ -32,6 +32,8 @@ pub(crate) struct Model {
     pub(crate) metrics: Arc<ModelMetrics>,
     pub(crate) batches: BatchingMetrics,
     pub(crate) executions: ExecutorMetrics,
+    /// How requests of different lengths are joined.
+    pub(crate) padding: Option<PadPlan>,
     ready: AtomicBool,
 }
 
@@ -59,11 +61,24 @@ impl Figures {
 
 impl Model {
     pub(crate) fn new(config: config::Model, figures: Figures) -> Self {
+        // The configuration was checked as a whole when it was read.
+        let padding = config.padding().ok().flatten();
         let id = ModelId { name: config.name.clone(), version: config.version.clone() };
+        let policy = match &config.batching.preferred {
+            None => Policy::Cost,
+            Some(preferred) => Policy::Preferred {
+                rows: preferred.rows.clone(),
+                max_delay: Duration::from_millis(preferred.max_delay_ms),
+            },
+        };
         let bounds = Config {
             mode: config.batching.mode,
+            padding: padding.clone(),
             max_rows: config.batching.max_rows,
             queue_rows: config.queue_rows,
+            executors: config.executors,
+            levels: config.priority_levels,
+            policy,
         };
         let Figures { door, batches, executions } = figures;
         let queue = Arc::new(Queue::new(bounds, batches.clone(), Box::new(Instant::now)));
@@ -74,6 +89,7 @@ impl Model {
             metrics: Arc::new(door),
             batches,
             executions,
+            padding,
             ready: AtomicBool::new(false),
         }
     }

@@ -8,9 +8,9 @@ use std::{
 };
 
 use seatrial_metrics::{Counter, Labels, Registry, RegistryError};
-use seatrial_types::{BatchSource, Code, Error, Reply, Request, Result, Runner, Stage, Tensor};
+use seatrial_types::{BatchSource, Code, Error, PadPlan, Reply, Request, Result, Runner, Stage, Tensor};
 
-use crate::joining::{join, split};
+use crate::joining::{join, shares, split};
 
 /// Handles of one model's executors.
 #[derive(Clone, Debug)]
@@ -60,7 +60,8 @@ impl ExecutorMetrics {
 /// accident, such as memory that was short for a moment.
 const FAILED_JOINS: usize = 3;
 
-/// Runs batches until `source` is closed and empty. Call it on a thread of its own.
+/// Runs batches until `source` is closed and empty. Call it on a thread of its own. Requests of different lengths are
+/// joined as `padding` says; without it the source gives only such of one length.
 ///
 /// `not_joinable` is told once, in words, when the model turns out not to take rows of several requests: its outputs
 /// cannot be split by rows, or joined runs fail whose requests succeed alone. From then on this executor runs every
@@ -68,18 +69,21 @@ const FAILED_JOINS: usize = 3;
 #[allow(clippy::needless_pass_by_value, reason = "the thread keeps its share of the queue for its life")]
 pub fn run_executor(
     source: Arc<dyn BatchSource>,
-    runner: Box<dyn Runner>,
+    (runner, padding): (Box<dyn Runner>, Option<PadPlan>),
     metrics: ExecutorMetrics,
     not_joinable: Box<dyn FnMut(&str) + Send>,
 ) {
-    let mut executor = Executor { runner, metrics, not_joinable, joinable: true, failed_joins: 0 };
-    while let Some(batch) = source.take() {
+    let mut executor = Executor { runner, padding, metrics, not_joinable, joinable: true, failed_joins: 0 };
+    let mut done = None;
+    while let Some(batch) = source.take(done) {
         executor.work(batch.requests);
+        done = Some(batch.ticket);
     }
 }
 
 struct Executor {
     runner: Box<dyn Runner>,
+    padding: Option<PadPlan>,
     metrics: ExecutorMetrics,
     not_joinable: Box<dyn FnMut(&str) + Send>,
     joinable: bool,
@@ -100,13 +104,14 @@ impl Executor {
     }
 
     fn run_joined(&mut self, mut requests: Vec<Request>) {
-        let inputs = join(&requests);
+        let padding = self.padding.as_ref();
+        let shares = shares(&requests, padding);
+        let inputs = join(&requests, padding);
         mark(&mut requests, Stage::CopyIn);
         let outcome = self.run(&inputs);
         drop(inputs);
         mark(&mut requests, Stage::Run);
-        let rows: Vec<usize> = requests.iter().map(|request| request.rows).collect();
-        match outcome.map(|outputs| split(&outputs, &rows)) {
+        match outcome.map(|outputs| split(&outputs, &shares, self.padding.as_ref())) {
             Ok(Ok(sets)) => {
                 self.failed_joins = 0;
                 mark(&mut requests, Stage::CopyOut);

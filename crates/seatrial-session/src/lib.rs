@@ -4,6 +4,8 @@
 #![allow(unsafe_code, reason = "the runtime is a C library; every block says why it is sound")]
 
 mod api;
+mod costs;
+mod element;
 mod error;
 mod executor;
 mod joining;
@@ -14,6 +16,7 @@ mod signature;
 mod value;
 mod warm_up;
 
+pub use costs::measure_costs;
 pub use error::SessionError;
 pub use executor::{ExecutorMetrics, run_executor};
 pub use runtime::{NEWEST_RUNTIME_MINOR, OLDEST_RUNTIME_MINOR, Runtime};

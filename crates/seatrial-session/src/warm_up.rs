@@ -7,6 +7,8 @@ use seatrial_types::{
     BatchMode, Batching, Code, DataType, Dim, Error, Result, Runner, Signature, Tensor, TensorSpec,
 };
 
+use crate::element::element;
+
 /// Sizes tried for free dimensions other than the batch: graphs with windows or pooling refuse the smallest ones.
 const FREE_SIZES: [usize; 3] = [1, 8, 64];
 
@@ -27,6 +29,8 @@ pub struct WarmUp {
 pub struct WarmUpRun {
     /// Rows of its inputs.
     pub rows: usize,
+    /// The size of their free dimensions other than the first.
+    pub length: usize,
     /// How long it took.
     pub time: Duration,
 }
@@ -86,15 +90,20 @@ fn milder(before: Option<Error>, error: Error) -> Error {
     before.filter(|before| before.code != Code::Internal).unwrap_or(error)
 }
 
-fn has_free_inner(signature: &Signature) -> bool {
+pub(crate) fn has_free_inner(signature: &Signature) -> bool {
     signature.inputs.iter().any(|spec| spec.shape.iter().skip(1).any(|dim| matches!(dim, Dim::Free { .. })))
 }
 
 fn timed(runner: &mut dyn Runner, signature: &Signature, rows: usize, size: usize) -> Result<WarmUpRun> {
-    let inputs = signature.inputs.iter().map(|spec| zeros(spec, rows, size)).collect::<Result<Vec<_>>>()?;
+    let inputs = make_up(signature, rows, size)?;
     let start = Instant::now();
     runner.run(&inputs)?;
-    Ok(WarmUpRun { rows, time: start.elapsed() })
+    Ok(WarmUpRun { rows, length: size, time: start.elapsed() })
+}
+
+/// Inputs of `rows` rows whose other free dimensions have `size`.
+pub(crate) fn make_up(signature: &Signature, rows: usize, size: usize) -> Result<Vec<Tensor>> {
+    signature.inputs.iter().map(|spec| zeros(spec, rows, size)).collect()
 }
 
 /// A tensor of the legal value next to zero.
@@ -106,7 +115,7 @@ fn zeros(spec: &TensorSpec, rows: usize, size: usize) -> Result<Tensor> {
             Dim::Free { max, .. } => (if axis == 0 { rows } else { size }).min(max.unwrap_or(usize::MAX)),
         })
         .collect();
-    let one = element(spec);
+    let one = legal_element(spec);
     let bytes = shape.iter().try_fold(one.len(), |product, size| product.checked_mul(*size));
     match bytes {
         Some(bytes) if bytes <= LARGEST_BYTES => {
@@ -117,8 +126,8 @@ fn zeros(spec: &TensorSpec, rows: usize, size: usize) -> Result<Tensor> {
     }
 }
 
-/// The bytes of one element: zero where the declared range allows it, else its end that is nearer to zero.
-fn element(spec: &TensorSpec) -> Vec<u8> {
+/// The bytes of a legal element: zero where the declared range allows it, else its end that is nearer to zero.
+fn legal_element(spec: &TensorSpec) -> Vec<u8> {
     let (low, high) = spec.range.unwrap_or((0.0, 0.0));
     let value = if low > 0.0 {
         low
@@ -132,14 +141,9 @@ fn element(spec: &TensorSpec) -> Vec<u8> {
     match spec.datatype {
         DataType::F32 => (value as f32).to_le_bytes().to_vec(),
         DataType::F64 => value.to_le_bytes().to_vec(),
+        DataType::U64 => (whole as u64).to_le_bytes().to_vec(),
         // Ranges of half floats stay at zero: no range of these types excludes it in practice, and a note is the
         // worst that comes of it.
-        DataType::F16 | DataType::BF16 => vec![0; 2],
-        DataType::Bytes => vec![0; 4],
-        DataType::U64 => (whole as u64).to_le_bytes().to_vec(),
-        other => {
-            let integer = (whole as i64).to_le_bytes();
-            integer.get(..other.size().unwrap_or(1)).unwrap_or_default().to_vec()
-        }
+        other => element(other, whole as i64),
     }
 }

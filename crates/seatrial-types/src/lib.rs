@@ -5,6 +5,7 @@
 
 mod datatype;
 mod error;
+mod padding;
 mod request;
 mod signature;
 mod stage;
@@ -12,7 +13,8 @@ mod tensor;
 
 pub use datatype::DataType;
 pub use error::{Code, Error, Result};
-pub use request::{Batch, BatchSource, Release, Reply, Request, Runner};
-pub use signature::{BatchMode, Batching, Dim, Signature, TensorSpec};
+pub use padding::{PadInput, PadPlan, Padding};
+pub use request::{Batch, BatchSource, Release, Reply, Request, Runner, Ticket};
+pub use signature::{BatchMode, Batching, Dim, Preferred, Signature, TensorSpec};
 pub use stage::{Stage, Stages};
 pub use tensor::{Tensor, byte_strings};

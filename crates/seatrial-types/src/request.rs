@@ -16,6 +16,11 @@ pub struct Request {
     pub rows: usize,
     /// When the answer has lost its worth.
     pub deadline: Instant,
+    /// 1 is served first; 0 stands for the last level.
+    pub priority: u64,
+    /// Size of the body that the request came in, which tells how much work a body not yet read may hold; 0 when
+    /// there was none.
+    pub wire_bytes: usize,
     /// Where the time went so far.
     pub stages: Stages,
     /// The way home. Closed as soon as the client has gone.
@@ -38,27 +43,44 @@ pub enum Release {
     Full,
     /// An executor was idle and took what was there.
     Idle,
+    /// A request in it would have missed its deadline behind the batch whose turn it was.
+    Deadline,
+    /// What was left behind costs less in a batch of its own.
+    Cost,
+    /// Its oldest request had waited for as long as the policy of fixed sizes allows.
+    BucketAge,
     /// The model takes one request at a time.
     Single,
 }
 
 impl Release {
     /// Every reason, for metrics.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Idle, Self::Single];
+    pub const ALL: [Self; 6] =
+        [Self::Full, Self::Idle, Self::Deadline, Self::Cost, Self::BucketAge, Self::Single];
 
     /// The name used as a metric label.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Idle => "idle",
+            Self::Deadline => "deadline",
+            Self::Cost => "cost",
+            Self::BucketAge => "bucket_age",
             Self::Single => "single",
         }
     }
 }
 
-/// Requests that run together: equal types and equal inner shapes, rows joined on axis 0.
+/// The name of a batch between source and executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(pub u64);
+
+/// Requests that run together: equal types, inner shapes that are equal but for a length that may be padded, rows
+/// joined on axis 0.
 #[derive(Debug)]
 pub struct Batch {
+    /// Given back with the next `take`.
+    pub ticket: Ticket,
     /// At least one request, stamped up to `Form`.
     pub requests: Vec<Request>,
     /// Why it was released.
@@ -67,8 +89,9 @@ pub struct Batch {
 
 /// Where an executor gets its work.
 pub trait BatchSource: Send + Sync {
-    /// Waits for the next batch. `None` once the source is closed and empty: the executor ends.
-    fn take(&self) -> Option<Batch>;
+    /// Waits for the next batch. `done` is the one that this executor has just finished: its time tells the source
+    /// how fast the model is now. `None` once the source is closed and empty: the executor ends.
+    fn take(&self, done: Option<Ticket>) -> Option<Batch>;
 }
 
 /// Something that computes outputs from inputs: a session of a runtime, or a stand-in for tests.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::DataType;
+use crate::{DataType, Padding};
 
 /// One dimension: a fixed size, or free with a name and an optional upper bound.
 /// In JSON a number, or `{"name": "batch", "max": 64}`.
@@ -72,4 +72,21 @@ pub struct Batching {
     /// The finding behind the mode, shown in metadata and logs.
     #[serde(default)]
     pub why: String,
+    /// How requests of different lengths may run together, where the mode is `full` and the model has a length.
+    #[serde(default)]
+    pub padding: Option<Padding>,
+    /// Fixed sizes and a delay in place of the measured cost.
+    #[serde(default)]
+    pub preferred: Option<Preferred>,
+}
+
+/// Batches of fixed sizes: one is let go when it has as many rows as one of `rows`, or when its oldest request has
+/// waited for `max_delay_ms`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preferred {
+    /// Sizes worth waiting for, ascending.
+    pub rows: Vec<usize>,
+    /// The longest wait for more.
+    pub max_delay_ms: u64,
 }

@@ -136,5 +136,5 @@ fn waiting_is_charged_to_the_queue_stage_and_measured() {
     assert!(metrics.queued_rows.get().abs() < f64::EPSILON);
     assert!((metrics.oldest_wait.snapshot().sum - 0.007).abs() < 1e-9);
     assert!((metrics.batch_rows.snapshot().sum - 3.0).abs() < f64::EPSILON);
-    assert_eq!(metrics.released.each_ref().map(|c| c.get()), [0, 1, 0]);
+    assert_eq!(metrics.released.each_ref().map(|c| c.get()), [0, 1, 0, 0, 0, 0]);
 }

@@ -10,7 +10,7 @@ use seatrial_batching::{Config, Former};
 use seatrial_types::{Batch, BatchMode, Reply};
 use tokio::sync::oneshot::Receiver;
 
-use crate::tank::{metrics, name, request};
+use crate::tank::{CONFIG, metrics, name, request};
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -51,7 +51,7 @@ struct Voyage {
 
 impl Voyage {
     fn new(config: Config) -> Self {
-        let former = Former::new(config, metrics());
+        let former = Former::new(config.clone(), metrics());
         Self { config, former, now: Instant::now(), fates: Vec::new(), shapes: HashMap::new() }
     }
 
@@ -142,7 +142,7 @@ proptest! {
         queue_rows in 1..60usize,
         mode in prop_oneof![Just(BatchMode::Full), Just(BatchMode::EqualLength), Just(BatchMode::None)],
     ) {
-        let mut voyage = Voyage::new(Config { mode, max_rows, queue_rows });
+        let mut voyage = Voyage::new(Config { mode, max_rows, queue_rows, ..CONFIG });
         for act in &acts {
             voyage.act(act);
         }
@@ -153,7 +153,7 @@ proptest! {
     #[test]
     fn each_batch_begins_with_the_oldest(inners in vec(1..5usize, 1..80), max_rows in 1..6usize) {
         let now = Instant::now();
-        let mut former = Former::new(Config { mode: BatchMode::Full, max_rows, queue_rows: 1000 }, metrics());
+        let mut former = Former::new(Config { max_rows, queue_rows: 1000, ..CONFIG }, metrics());
         let mut waiting = VecDeque::new();
         let mut answers = Vec::new();
         for (id, inner) in inners.iter().enumerate() {

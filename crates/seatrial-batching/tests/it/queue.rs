@@ -46,7 +46,7 @@ fn a_waiting_executor_gets_a_request_at_once_and_ends_when_the_queue_closes() {
     let executor = thread::spawn({
         let queue = Arc::clone(&queue);
         move || {
-            while let Some(batch) = queue.take() {
+            while let Some(batch) = queue.take(None) {
                 sender.send(names(&batch)).unwrap();
             }
         }
@@ -74,9 +74,9 @@ fn closing_hands_out_what_waits_before_it_ends() {
         answers.push(answer);
     }
     queue.close();
-    assert_eq!(names(&queue.take().unwrap()), [0, 1]);
-    assert_eq!(names(&queue.take().unwrap()), [2]);
-    assert!(queue.take().is_none());
+    assert_eq!(names(&queue.take(None).unwrap()), [0, 1]);
+    assert_eq!(names(&queue.take(None).unwrap()), [2]);
+    assert!(queue.take(None).is_none());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_wait_and_the_forming_are_stamped() {
     let (waiting, _answer) = request(0, &[1, 2], hand.now());
     queue.submit(waiting).unwrap();
     hand.pass(Duration::from_millis(5));
-    let batch = queue.take().unwrap();
+    let batch = queue.take(None).unwrap();
     let stages = batch.requests[0].stages;
     assert_eq!(stages.spent(Stage::Queue), Duration::from_millis(5));
     assert_eq!(stages.total(), Duration::from_millis(5));
@@ -117,7 +117,7 @@ fn many_doors_and_executors_lose_nothing() {
         .map(|_| {
             let (queue, taken) = (Arc::clone(&queue), Arc::clone(&taken));
             thread::spawn(move || {
-                while let Some(batch) = queue.take() {
+                while let Some(batch) = queue.take(None) {
                     taken.fetch_add(batch.requests.len(), Relaxed);
                 }
             })

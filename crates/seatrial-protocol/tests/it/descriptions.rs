@@ -19,7 +19,8 @@ fn id() -> ModelId {
 }
 
 fn described(signature: &Signature, mode: BatchMode, describe: impl Fn(&ModelInfo<'_>) -> Bytes) -> Value {
-    let batching = Batching { mode, max_rows: 64, why: "rows independent".into() };
+    let batching =
+        Batching { mode, max_rows: 64, why: "rows independent".into(), padding: None, preferred: None };
     let versions = ["1".to_owned()];
     parsed(&describe(&ModelInfo {
         id: &id(),

@@ -78,28 +78,38 @@ async fn run(
     model.require_ready()?;
     let header_length = header_length(headers)?;
     let door = hand.door.clone();
+    refuse_unread(model, headers, body, stages.started())?;
     let raw = body::read(&door.limits, body).await?;
     door.metrics.bytes_in.add(raw.len() as u64);
+    let wire_bytes = raw.len();
     let call = decode(model, headers, (raw, header_length), door.limits.max_body_bytes).await?;
     stages.mark(Stage::Parse, Instant::now());
     let deadline = deadline(&call, headers, model, stages.started())?;
-    let rows = call.rows;
+    let (rows, priority) = (call.rows, call.priority);
     let (inputs, shape) = call.into_parts();
-    let outputs = execute(hand, model, (inputs, rows), deadline, stages).await?;
+    let (reply, answer) = oneshot::channel();
+    let request = Request { inputs, rows, deadline, priority, wire_bytes, stages: *stages, reply };
+    let outputs = execute(hand, model, (request, answer), stages).await?;
     let (body, coding) = encode(model, headers, (shape, outputs)).await?;
     Ok(Answered { body, coding, rows })
+}
+
+/// Refuses a request whose body was not read yet, when what waits leaves no time for it. A time-out that only the body
+/// tells is not known here, so a client that wants longer than the model's own says so in the header.
+fn refuse_unread(model: &Model, headers: &HeaderMap, body: &Incoming, started: Instant) -> Result<()> {
+    let timeout = header_timeout(headers)?.unwrap_or(model.timeout()).min(LONGEST);
+    let bytes = hyper::body::Body::size_hint(body).exact().and_then(|n| usize::try_from(n).ok());
+    model.queue.would_refuse(bytes.unwrap_or_default(), started + timeout).map_or(Ok(()), Err)
 }
 
 /// Queues the request and waits for its reply, but not past its deadline.
 async fn execute(
     hand: &mut InHand,
     model: &Model,
-    (inputs, rows): (Vec<Tensor>, usize),
-    deadline: Instant,
+    (request, answer): (Request, oneshot::Receiver<Reply>),
     stages: &mut Stages,
 ) -> Result<Vec<Tensor>> {
-    let (reply, answer) = oneshot::channel();
-    let request = Request { inputs, rows, deadline, stages: *stages, reply };
+    let deadline = request.deadline;
     model.queue.submit(request).map_err(|(_, error)| error)?;
     hand.submitted = true;
     match timeout_at(deadline.into(), answer).await {
@@ -217,9 +227,12 @@ fn header_length(headers: &HeaderMap) -> Result<Option<usize>> {
 
 /// When the answer loses its worth: what the request says, else its header, else what the model's package says.
 fn deadline(call: &InferCall, headers: &HeaderMap, model: &Model, started: Instant) -> Result<Instant> {
-    let header = number(headers, &TIMEOUT_MS)?.map(Duration::from_millis).filter(|t| !t.is_zero());
-    let timeout = call.timeout.or(header).unwrap_or(model.timeout());
+    let timeout = call.timeout.or(header_timeout(headers)?).unwrap_or(model.timeout());
     Ok(started + timeout.min(LONGEST))
+}
+
+fn header_timeout(headers: &HeaderMap) -> Result<Option<Duration>> {
+    Ok(number(headers, &TIMEOUT_MS)?.map(Duration::from_millis).filter(|t| !t.is_zero()))
 }
 
 fn number(headers: &HeaderMap, name: &HeaderName) -> Result<Option<u64>> {

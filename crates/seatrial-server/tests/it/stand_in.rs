@@ -38,7 +38,7 @@ impl Load for StandIn {
             return Err(Refusal::missing(format!("model `{}` cannot be served: no", model.name), "none"));
         };
         let runners = (0..model.executors).map(|_| Box::new(Stand(stand)) as Box<dyn Runner>).collect();
-        Ok(LoadedModel { runners, load: self.wait, warm_up: Duration::ZERO })
+        Ok(LoadedModel { runners, load: self.wait, warm_up: Duration::ZERO, costs: Vec::new() })
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use seatrial_session::{Runtime, Session, SessionOptions};
 use seatrial_types::{
-    Batch, BatchSource, DataType, Dim, Release, Reply, Request, Signature, Stages, Tensor, TensorSpec,
+    Batch, BatchSource, DataType, Dim, Release, Reply, Request, Signature, Stages, Tensor, TensorSpec, Ticket,
 };
 use tokio::sync::oneshot::Receiver;
 
@@ -132,7 +132,8 @@ pub fn request(inputs: Vec<Tensor>, rows: usize) -> (Request, Receiver<Reply>) {
     let (reply, answer) = tokio::sync::oneshot::channel();
     let now = Instant::now();
     let deadline = now + Duration::from_mins(1);
-    (Request { inputs, rows, deadline, stages: Stages::start(now), reply }, answer)
+    let stages = Stages::start(now);
+    (Request { inputs, rows, deadline, priority: 0, wire_bytes: 0, stages, reply }, answer)
 }
 
 /// A source that hands out given batches and then ends.
@@ -140,13 +141,13 @@ pub struct Given(Mutex<Vec<Batch>>);
 
 impl Given {
     pub fn new(batches: Vec<Vec<Request>>) -> Arc<Self> {
-        let batch = |requests| Batch { requests, release: Release::Idle };
+        let batch = |requests| Batch { ticket: Ticket(1), requests, release: Release::Idle };
         Arc::new(Self(Mutex::new(batches.into_iter().rev().map(batch).collect())))
     }
 }
 
 impl BatchSource for Given {
-    fn take(&self) -> Option<Batch> {
+    fn take(&self, _done: Option<Ticket>) -> Option<Batch> {
         self.0.lock().unwrap().pop()
     }
 }

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use seatrial_metrics::Registry;
 use seatrial_session::{ExecutorMetrics, SharedSession, run_executor};
-use seatrial_types::{Code, Error, Request, Result, Runner, Stage, Tensor};
+use seatrial_types::{
+    Code, DataType, Error, PadInput, PadPlan, Padding, Request, Result, Runner, Stage, Tensor,
+};
 
 use crate::dock::{self, Given, as_floats, floats, integers, request, strings};
 
@@ -33,11 +35,19 @@ struct Outcome {
 }
 
 fn execute(batches: Vec<Vec<Request>>, outputs: fn(&[Tensor]) -> Result<Vec<Tensor>>) -> Outcome {
+    execute_padded(batches, None, outputs)
+}
+
+fn execute_padded(
+    batches: Vec<Vec<Request>>,
+    padding: Option<PadPlan>,
+    outputs: fn(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Outcome {
     let (seen, complaints) = (Arc::default(), Arc::new(Mutex::new(Vec::new())));
     let (metrics, told) = (metrics(), Arc::clone(&complaints));
     let runner = Box::new(Stand { seen: Arc::clone(&seen), outputs });
     let complain = Box::new(move |text: &str| told.lock().unwrap().push(text.to_owned()));
-    run_executor(Given::new(batches), runner, metrics.clone(), complain);
+    run_executor(Given::new(batches), (runner, padding), metrics.clone(), complain);
     let seen = seen.lock().unwrap().clone();
     Outcome { seen, complaints: complaints.lock().unwrap().clone(), metrics }
 }
@@ -193,6 +203,91 @@ fn a_scalar_output_is_no_row() {
     assert_eq!(scalar.complaints, ["output 0 has the shape [] for 2 joined rows"]);
 }
 
+/// Ids padded with 9 on axis 1, beside a fixed input; the output of axis 2 follows the length, the other does not.
+fn padding() -> PadPlan {
+    let signature = dock::signature(
+        &[dock::spec("ids", DataType::I64, &[-1, -1]), dock::spec("x", DataType::F32, &[-1, 1])],
+        &[dock::spec("each", DataType::I64, &[-1, 2, -1]), dock::spec("x", DataType::F32, &[-1, 1])],
+    );
+    let inputs = [("ids".to_owned(), PadInput { axis: 1, value: 9 })].into();
+    PadPlan::new(&Padding { inputs, outputs: [("each".to_owned(), 2)].into() }, &signature).unwrap()
+}
+
+/// Every id, then every id negated, and the fixed input. Refuses the id 13.
+fn each(inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    let (rows, length) = (inputs[0].shape[0], inputs[0].shape[1]);
+    let ids: Vec<i64> =
+        inputs[0].data.chunks_exact(8).map(|id| i64::from_le_bytes(id.try_into().unwrap())).collect();
+    if ids.contains(&13) {
+        return Err(Error::invalid("thirteen"));
+    }
+    let both = ids.chunks(length).flat_map(|row| row.iter().copied().chain(row.iter().map(|id| -id)));
+    Ok(vec![integers(&[rows, 2, length], &both.collect::<Vec<_>>()), inputs[1].clone()])
+}
+
+fn texts(ids: &[i64], rows: usize) -> (Request, tokio::sync::oneshot::Receiver<seatrial_types::Reply>) {
+    let x: Vec<f32> = (0..rows).map(|row| row as f32).collect();
+    request(vec![integers(&[rows, ids.len() / rows], ids), floats(&[rows, 1], &x)], rows)
+}
+
+#[test]
+fn rows_of_different_lengths_are_padded_and_cut_back() {
+    let (a, mut a_answer) = texts(&[1, 2, 3], 1);
+    let (b, mut b_answer) = texts(&[4, 5], 2);
+    let outcome = execute_padded(vec![vec![a, b]], Some(padding()), |inputs| {
+        let ids: Vec<i64> =
+            inputs[0].data.chunks_exact(8).map(|id| i64::from_le_bytes(id.try_into().unwrap())).collect();
+        assert_eq!(ids, [1, 2, 3, 4, 9, 9, 5, 9, 9]);
+        each(inputs)
+    });
+    assert_eq!((outcome.seen, outcome.metrics.panics.get()), (vec![vec![3, 3]], 0));
+    let a = a_answer.try_recv().unwrap().outcome.unwrap();
+    assert_eq!(a[0], integers(&[1, 2, 3], &[1, 2, 3, -1, -2, -3]));
+    let b = b_answer.try_recv().unwrap().outcome.unwrap();
+    assert_eq!(b[0], integers(&[2, 2, 1], &[4, -4, 5, -5]));
+    assert_eq!(as_floats(&b[1]), [0.0, 1.0]);
+}
+
+#[test]
+fn a_bad_row_fails_alone_among_padded_ones() {
+    let (requests, mut answers): (Vec<_>, Vec<_>) =
+        [&[1i64, 2][..], &[13], &[3]].map(|ids| texts(ids, 1)).into_iter().unzip();
+    execute_padded(vec![requests], Some(padding()), each);
+    let outcomes: Vec<_> = answers.iter_mut().map(|answer| answer.try_recv().unwrap().outcome).collect();
+    assert_eq!(outcomes[0].as_ref().unwrap()[0], integers(&[1, 2, 2], &[1, 2, -1, -2]));
+    assert_eq!(outcomes[1].as_ref().unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(outcomes[2].as_ref().unwrap()[0], integers(&[1, 2, 1], &[3, -3]));
+}
+
+#[test]
+fn an_output_that_does_not_follow_the_length_ends_joining() {
+    let (a, mut a_answer) = texts(&[1, 2, 3], 1);
+    let (b, mut b_answer) = texts(&[4], 1);
+    let outcome = execute_padded(vec![vec![a, b]], Some(padding()), |inputs| {
+        Ok(vec![integers(&[inputs[0].shape[0], 2, 1], &vec![0; inputs[0].shape[0] * 2]), inputs[1].clone()])
+    });
+    assert_eq!(outcome.complaints, ["output 0 has the shape [2, 2, 1] for the length 3"]);
+    assert!([a_answer.try_recv(), b_answer.try_recv()].into_iter().all(|a| a.unwrap().outcome.is_ok()));
+}
+
+#[test]
+fn outputs_of_texts_are_cut_back_one_by_one() {
+    let signature = dock::signature(
+        &[dock::spec("ids", DataType::I64, &[-1, -1])],
+        &[dock::spec("t", DataType::Bytes, &[-1, -1])],
+    );
+    let inputs = [("ids".to_owned(), PadInput { axis: 1, value: 0 })].into();
+    let plan = PadPlan::new(&Padding { inputs, outputs: [("t".to_owned(), 1)].into() }, &signature).unwrap();
+    let (a, mut a_answer) = request(vec![integers(&[1, 3], &[1, 2, 3])], 1);
+    let (b, mut b_answer) = request(vec![integers(&[2, 1], &[4, 5])], 2);
+    execute_padded(vec![vec![a, b]], Some(plan), |inputs| {
+        let texts: [&[u8]; 9] = [b"a", b"", b"ccc", b"x", b"?", b"?", b"yy", b"??", b""];
+        Ok(vec![strings(&inputs[0].shape, &texts)])
+    });
+    assert_eq!(a_answer.try_recv().unwrap().outcome.unwrap(), [strings(&[1, 3], &[b"a", b"", b"ccc"])]);
+    assert_eq!(b_answer.try_recv().unwrap().outcome.unwrap(), [strings(&[2, 1], &[b"x", b"yy"])]);
+}
+
 #[test]
 fn a_real_lookup_with_one_bad_id_among_eight_requests() {
     let Some(runtime) = dock::runtime() else { return };
@@ -206,7 +301,7 @@ fn a_real_lookup_with_one_bad_id_among_eight_requests() {
     let (good, mut good_answers): (Vec<_>, Vec<_>) = good.into_iter().unzip();
     let metrics = metrics();
     let runner = Box::new(SharedSession(session));
-    run_executor(Given::new(vec![requests, good]), runner, metrics.clone(), Box::new(|_| ()));
+    run_executor(Given::new(vec![requests, good]), (runner, None), metrics.clone(), Box::new(|_| ()));
     for (at, (answer, ids)) in answers.iter_mut().zip(ids).enumerate() {
         let outcome = answer.try_recv().unwrap().outcome;
         if at == 3 {

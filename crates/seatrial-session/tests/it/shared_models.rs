@@ -179,7 +179,7 @@ fn one_bad_id_among_eight_joined_requests_fails_alone() {
     let metrics =
         seatrial_session::ExecutorMetrics::register(&seatrial_metrics::Registry::new(), &[]).unwrap();
     let runner = Box::new(SharedSession(Arc::clone(&session)));
-    run_executor(Given::new(vec![requests]), runner, metrics, Box::new(|_| ()));
+    run_executor(Given::new(vec![requests]), (runner, None), metrics, Box::new(|_| ()));
     for (i, (ids, answer)) in ids.iter().zip(&mut answers).enumerate() {
         let outcome = answer.try_recv().unwrap().outcome;
         if i == 5 {
@@ -207,7 +207,8 @@ fn mixed_row_counts_are_scattered_right() {
     let metrics =
         seatrial_session::ExecutorMetrics::register(&seatrial_metrics::Registry::new(), &[]).unwrap();
     let runner = Box::new(SharedSession(Arc::clone(&session)));
-    run_executor(Given::new(vec![requests]), runner, metrics.clone(), Box::new(|text| panic!("{text}")));
+    let complain = Box::new(|text: &str| panic!("{text}"));
+    run_executor(Given::new(vec![requests]), (runner, None), metrics.clone(), complain);
     assert_eq!(metrics.runs_ok.get(), 1, "all in one run");
     for (i, (rows, answer)) in rows.iter().zip(&mut answers).enumerate() {
         assert_eq!(answer.try_recv().unwrap().outcome.unwrap(), session.run(&[input(i, *rows)]).unwrap());

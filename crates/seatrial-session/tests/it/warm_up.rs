@@ -1,10 +1,11 @@
 //! Warm-up: what it runs, what it makes up, and when a failure is fatal.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use seatrial_session::{SharedSession, warm_up};
+use seatrial_session::{SharedSession, measure_costs, warm_up};
 use seatrial_types::{
-    BatchMode, Batching, Code, DataType, Error, Result, Runner, Signature, Tensor, TensorSpec,
+    BatchMode, Batching, Code, DataType, Error, PadInput, PadPlan, Padding, Result, Runner, Signature,
+    Tensor, TensorSpec,
 };
 
 use crate::dock::{self, spec};
@@ -27,7 +28,7 @@ fn probe(answer: fn(&[Tensor]) -> Result<Vec<Tensor>>) -> Probe {
 }
 
 fn batching(mode: BatchMode, max_rows: usize) -> Batching {
-    Batching { mode, max_rows, why: String::new() }
+    Batching { mode, max_rows, why: String::new(), padding: None, preferred: None }
 }
 
 fn inputs(inputs: &[TensorSpec]) -> Signature {
@@ -113,4 +114,42 @@ fn inputs_too_large_to_make_up_are_a_note() {
     let found = warm_up(&mut probe, &signature, &batching(BatchMode::Full, 4)).unwrap();
     assert_eq!((found.runs.len(), probe.seen.len(), found.notes.len()), (0, 0, 1));
     assert!(found.notes[0].contains("too large to make up"), "{:?}", found.notes);
+}
+
+#[test]
+fn costs_are_measured_from_small_to_large_up_to_what_is_declared() {
+    let mut bounded = spec("ids", DataType::I64, &[-1, -1]);
+    bounded.shape[1] = seatrial_types::Dim::Free { name: "tokens".into(), max: Some(20) };
+    let signature = inputs(&[bounded, spec("x", DataType::F32, &[-1, 3])]);
+    let full = batching(BatchMode::Full, 6);
+    let mut quick = probe(|_| Ok(Vec::new()));
+    let found = measure_costs(&mut quick, &signature, (&full, None), 1, Duration::from_mins(1));
+    let measured: Vec<_> = found.iter().map(|run| (run.rows, run.length)).collect();
+    let expected = [(1, 11), (1, 19), (2, 11), (1, 23), (2, 19), (4, 11), (2, 23), (6, 11), (4, 19), (4, 23)];
+    assert_eq!(measured[..10], expected, "elements of a row, by work");
+    assert_eq!(measured.len(), 12);
+    let plan = PadPlan::new(
+        &Padding { inputs: [("ids".into(), PadInput { axis: 1, value: 0 })].into(), ..Padding::default() },
+        &signature,
+    );
+    let plan = plan.unwrap();
+    let found = measure_costs(&mut quick, &signature, (&full, Some(&plan)), 1, Duration::from_mins(1));
+    assert!(found.iter().all(|run| [8, 16, 20].contains(&run.length)), "lengths as the plan counts them");
+    let alone = batching(BatchMode::None, 6);
+    let found = measure_costs(&mut quick, &signature, (&alone, None), 1, Duration::from_mins(1));
+    assert!(found.iter().all(|run| run.rows == 1) && found.len() == 3);
+}
+
+#[test]
+fn what_would_take_too_long_or_is_refused_is_not_measured() {
+    let signature = inputs(&[spec("x", DataType::F32, &[-1, 3])]);
+    let full = batching(BatchMode::Full, 64);
+    let mut slow = probe(|inputs| {
+        std::thread::sleep(Duration::from_millis(4 * inputs[0].rows() as u64));
+        if inputs[0].rows() == 4 { Err(Error::internal("four")) } else { Ok(Vec::new()) }
+    });
+    let found = measure_costs(&mut slow, &signature, (&full, None), 1, Duration::from_millis(200));
+    let rows: Vec<_> = found.iter().map(|run| run.rows).collect();
+    assert!(rows.starts_with(&[1, 2, 8]) && !rows.contains(&64), "measured {rows:?} rows");
+    assert_eq!(measure_costs(&mut slow, &signature, (&full, None), 1, Duration::ZERO), []);
 }

@@ -8,8 +8,10 @@
 )]
 
 mod admission;
+mod costs;
 mod dropping;
 mod forming;
+mod preferred;
 mod properties;
 mod queue;
 mod tank;

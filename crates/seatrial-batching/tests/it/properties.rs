@@ -7,10 +7,13 @@ use std::{
 
 use proptest::{collection::vec, prelude::*};
 use seatrial_batching::{Config, Former};
-use seatrial_types::{Batch, BatchMode, Reply};
+use seatrial_types::{Batch, BatchMode, Release, Reply};
 use tokio::sync::oneshot::Receiver;
 
-use crate::tank::{CONFIG, metrics, name, request};
+use crate::{
+    costs::{plan, table},
+    tank::{CONFIG, metrics, name, request},
+};
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -36,7 +39,8 @@ fn act() -> impl Strategy<Value = Act> {
 #[derive(Default)]
 struct Fate {
     refused: bool,
-    taken: bool,
+    /// Why the batch with it was let go.
+    taken: Option<Release>,
     left: bool,
     answer: Option<Receiver<Reply>>,
 }
@@ -51,7 +55,10 @@ struct Voyage {
 
 impl Voyage {
     fn new(config: Config) -> Self {
-        let former = Former::new(config.clone(), metrics());
+        let mut former = Former::new(config.clone(), metrics());
+        if config.padding.is_some() {
+            former.set_costs(table());
+        }
         Self { config, former, now: Instant::now(), fates: Vec::new(), shapes: HashMap::new() }
     }
 
@@ -61,11 +68,13 @@ impl Voyage {
             Act::Take => {
                 if let Some(batch) = self.former.next(self.now) {
                     self.check_batch(&batch);
+                    self.now += Duration::from_millis(3);
+                    self.former.done(batch.ticket, self.now);
                 }
             }
             Act::Leave(which) => {
                 if let Some(fate) = self.fates.get_mut(which)
-                    && !fate.taken
+                    && fate.taken.is_none()
                 {
                     fate.left |= fate.answer.take().is_some();
                 }
@@ -94,17 +103,20 @@ impl Voyage {
         assert!(rows <= self.config.max_rows || batch.requests.len() == 1, "{rows} rows in one batch");
         let inner = batch.requests[0].inputs[0].shape[1];
         for request in &batch.requests {
-            assert_eq!(request.inputs[0].shape[1], inner, "mixed shapes");
+            let mixed = self.config.padding.is_some();
+            assert!(mixed || request.inputs[0].shape[1] == inner, "mixed shapes");
             assert!(request.deadline > self.now, "a late request was run");
             let id = name(request);
             assert!(!self.fates[id as usize].left, "request {id} was run for nobody");
-            assert!(!self.fates[id as usize].taken, "request {id} was run twice");
-            self.fates[id as usize].taken = true;
-            self.check_order(id);
+            assert!(self.fates[id as usize].taken.is_none(), "request {id} was run twice");
+            self.fates[id as usize].taken = Some(batch.release);
+            if batch.release != Release::Deadline {
+                self.check_order(id);
+            }
         }
     }
 
-    /// No younger request of the same shape was taken before this one. Requests without rows never join and may be
+    /// No younger request of the same shape was taken before this one, but for the sake of a deadline. Requests without rows never join and may be
     /// overtaken by those that do.
     fn check_order(&self, id: u32) {
         let (rows, inner) = self.shapes[&id];
@@ -114,7 +126,10 @@ impl Voyage {
         for (other, fate) in self.fates.iter().enumerate().skip(id as usize + 1) {
             let (other_rows, other_inner) = self.shapes[&(other as u32)];
             let same = other_inner == inner && other_rows > 0;
-            assert!(!(same && fate.taken), "request {other} overtook {id}");
+            assert!(
+                !(same && fate.taken.is_some_and(|release| release != Release::Deadline)),
+                "request {other} overtook {id}"
+            );
         }
     }
 
@@ -126,7 +141,7 @@ impl Voyage {
         assert_eq!(self.former.queued_rows(), 0);
         for (id, fate) in self.fates.iter_mut().enumerate() {
             let answered = fate.answer.as_mut().is_some_and(|answer| answer.try_recv().is_ok());
-            let ends = [fate.refused, fate.taken, answered, fate.left && !fate.refused];
+            let ends = [fate.refused, fate.taken.is_some(), answered, fate.left && !fate.refused];
             assert_eq!(ends.iter().filter(|end| **end).count(), 1, "request {id} ended as {ends:?}");
         }
     }
@@ -141,8 +156,10 @@ proptest! {
         max_rows in 1..10usize,
         queue_rows in 1..60usize,
         mode in prop_oneof![Just(BatchMode::Full), Just(BatchMode::EqualLength), Just(BatchMode::None)],
+        padded in any::<bool>(),
     ) {
-        let mut voyage = Voyage::new(Config { mode, max_rows, queue_rows, ..CONFIG });
+        let padding = padded.then(plan);
+        let mut voyage = Voyage::new(Config { mode, padding, max_rows, queue_rows, ..CONFIG });
         for act in &acts {
             voyage.act(act);
         }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use seatrial_types::{DataType, Dim, Error, Result, Tensor, TensorSpec};
 
 use crate::{
-    half::{BF16, FP16},
+    half::{BF16, FP16, Format},
     text::values,
 };
 
@@ -30,21 +30,44 @@ pub(crate) fn classify(spec: &TensorSpec, tensor: &Tensor, most: usize) -> Resul
     Ok(Tensor { datatype: DataType::Bytes, shape, data: Bytes::from(data) })
 }
 
-fn scores(spec: &TensorSpec, tensor: &Tensor) -> Result<Vec<f64>> {
+/// A value to rank: integers are compared and shown exactly.
+#[derive(Clone, Copy)]
+enum Score {
+    Whole(i128),
+    Float(f64),
+}
+
+impl Score {
+    fn is_nan(self) -> bool {
+        matches!(self, Self::Float(value) if value.is_nan())
+    }
+
+    /// Largest first. The scores of one output are all of one kind.
+    fn rank(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Whole(a), Self::Whole(b)) => b.cmp(&a),
+            (Self::Float(a), Self::Float(b)) => b.partial_cmp(&a).unwrap_or(Ordering::Equal),
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+fn scores(spec: &TensorSpec, tensor: &Tensor) -> Result<Vec<Score>> {
     let data = &tensor.data;
+    let whole = |value: i128| Score::Whole(value);
     Ok(match tensor.datatype {
-        DataType::U8 => values(data, u8::from_le_bytes).map(f64::from).collect(),
-        DataType::U16 => values(data, u16::from_le_bytes).map(f64::from).collect(),
-        DataType::U32 => values(data, u32::from_le_bytes).map(f64::from).collect(),
-        DataType::U64 => values(data, u64::from_le_bytes).map(|v| v as f64).collect(),
-        DataType::I8 => values(data, i8::from_le_bytes).map(f64::from).collect(),
-        DataType::I16 => values(data, i16::from_le_bytes).map(f64::from).collect(),
-        DataType::I32 => values(data, i32::from_le_bytes).map(f64::from).collect(),
-        DataType::I64 => values(data, i64::from_le_bytes).map(|v| v as f64).collect(),
-        DataType::F16 => values(data, |b| f64::from(FP16.widen(u16::from_le_bytes(b)))).collect(),
-        DataType::BF16 => values(data, |b| f64::from(BF16.widen(u16::from_le_bytes(b)))).collect(),
-        DataType::F32 => values(data, f32::from_le_bytes).map(f64::from).collect(),
-        DataType::F64 => values(data, f64::from_le_bytes).collect(),
+        DataType::U8 => values(data, u8::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::U16 => values(data, u16::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::U32 => values(data, u32::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::U64 => values(data, u64::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::I8 => values(data, i8::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::I16 => values(data, i16::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::I32 => values(data, i32::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::I64 => values(data, i64::from_le_bytes).map(|v| whole(v.into())).collect(),
+        DataType::F16 => values(data, |b| half(FP16, b)).collect(),
+        DataType::BF16 => values(data, |b| half(BF16, b)).collect(),
+        DataType::F32 => values(data, |b| Score::Float(f32::from_le_bytes(b).into())).collect(),
+        DataType::F64 => values(data, |b| Score::Float(f64::from_le_bytes(b))).collect(),
         DataType::Bool | DataType::Bytes => {
             return Err(Error::invalid(format!(
                 "output `{}` is {}, which cannot be classified",
@@ -54,17 +77,25 @@ fn scores(spec: &TensorSpec, tensor: &Tensor) -> Result<Vec<f64>> {
     })
 }
 
-fn largest(row: &[f64], most: usize) -> impl Iterator<Item = (usize, f64)> {
-    let mut ranked: Vec<(usize, f64)> = row.iter().copied().enumerate().collect();
+fn half(format: Format, bytes: [u8; 2]) -> Score {
+    Score::Float(format.widen(u16::from_le_bytes(bytes)).into())
+}
+
+fn largest(row: &[Score], most: usize) -> impl Iterator<Item = (usize, Score)> {
+    let mut ranked: Vec<(usize, Score)> = row.iter().copied().enumerate().collect();
     ranked.sort_by(|(_, a), (_, b)| match (a.is_nan(), b.is_nan()) {
-        (false, false) => b.partial_cmp(a).unwrap_or(Ordering::Equal),
+        (false, false) => a.rank(*b),
         (a, b) => a.cmp(&b),
     });
     ranked.into_iter().take(most)
 }
 
-fn entry(score: f64, index: usize, spec: &TensorSpec) -> String {
-    let score = if score.is_nan() { "nan".to_owned() } else { format!("{score:.6}") };
+fn entry(score: Score, index: usize, spec: &TensorSpec) -> String {
+    let score = match score {
+        Score::Whole(value) => value.to_string(),
+        Score::Float(value) if value.is_nan() => "nan".to_owned(),
+        Score::Float(value) => format!("{value:.6}"),
+    };
     match spec.labels.as_ref().and_then(|labels| labels.get(index)) {
         Some(label) => format!("{score}:{index}:{label}"),
         None => format!("{score}:{index}"),

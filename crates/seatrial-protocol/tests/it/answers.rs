@@ -144,7 +144,14 @@ fn classification_gives_the_largest_values_of_each_row() {
         &[(0, false, Some(1))],
         &[tensor(DataType::U8, &[3], vec![1, 9, 3])],
     );
-    assert_eq!(as_json(&flat.unwrap())["outputs"][0]["data"], json!(["9.000000:1"]));
+    assert_eq!(as_json(&flat.unwrap())["outputs"][0]["data"], json!(["9:1"]));
+    let close = [i64::MAX - 1, i64::MAX].into_iter().flat_map(i64::to_le_bytes).collect();
+    let whole =
+        answer(&echo(DataType::I64, &["2"]), &[(0, false, Some(2))], &[tensor(DataType::I64, &[2], close)]);
+    assert_eq!(
+        as_json(&whole.unwrap())["outputs"][0]["data"],
+        json!(["9223372036854775807:1", "9223372036854775806:0"])
+    );
     let none =
         answer(&echo(DataType::F32, &["n", "3"]), &[(0, false, Some(2))], &[floats(&[0, 3], &[])]).unwrap();
     assert_eq!(as_json(&none)["outputs"][0]["data"], json!([]));

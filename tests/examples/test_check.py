@@ -26,7 +26,7 @@ def test_the_check_finds_nothing_to_do(prepared: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "mode"),
-    [("01-movie-ctr", "full"), ("02-file-type", "none"), ("03-text-embedding", "equal-length")],
+    [("01-movie-ctr", "full"), ("02-file-type", "none"), ("03-text-embedding", "full")],
 )
 def test_the_probe_of_batching_belongs_to_this_very_model(prepared: Path, name: str, mode: str) -> None:
     batching = load_package(prepared / name).batching()

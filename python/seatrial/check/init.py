@@ -17,7 +17,7 @@ from seatrial.check.draft import Draft, draft_files
 from seatrial.check.facts import ModelFacts, collect_facts
 from seatrial.check.findings import Finding
 from seatrial.check.inspect import refuse, work_of
-from seatrial.check.model_rules import model_findings
+from seatrial.check.model_rules import DYNAMIC_QUANTIZATION, model_findings
 from seatrial.check.probe import Job, ProbeResult, run_probe
 from seatrial.check.reading import read_model
 from seatrial.check.runtime import installed_runtime, is_supported
@@ -116,7 +116,7 @@ def _fill(root: Path, source: Path, sample: Path | None, name: str) -> None:
     if probe.n_golden == 0:
         golden.unlink(missing_ok=True)
     inputs, outputs = draft_signature(carried.facts, probe, carried.labels, _output_shapes(golden))
-    batching = _batching(probe)
+    batching = _batching(probe, carried.facts)
     draft = Draft(
         name=name,
         facts=replace(carried.facts, work=work_of(root / MODEL, carried.facts, probe.first_sizes)),
@@ -184,8 +184,13 @@ def _probe(root: Path, facts: ModelFacts, samples: Path | None) -> ProbeResult:
     return probe
 
 
-def _batching(probe: ProbeResult) -> dict[str, Any]:
+def _batching(probe: ProbeResult, facts: ModelFacts) -> dict[str, Any]:
     found = probe.batching
+    dynamic = sorted(DYNAMIC_QUANTIZATION & {name.rsplit(".", 1)[-1] for name in facts.operators})
+    if dynamic and found is not None and found["axis"] == 0:
+        # The probe may miss it: few values differ by a step of the scale.
+        why = f"{', '.join(dynamic)} takes its scale from the whole batch, so an answer depends on its batch mates"
+        found = {"mode": "none", "axis": None, "why": why, "tried": found["tried"], "padding": None}
     if found is None:
         found = {"mode": "none", "axis": None, "why": f"the probe did not end: {probe.error}", "tried": []}
     return {**found, "max_rows": None}

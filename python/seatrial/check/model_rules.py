@@ -12,7 +12,7 @@ from seatrial.check.reading import ParsedModel, node_label, nodes_of
 from seatrial.check.runtime import LOWEST_PROMISED_OPSET, runtime_row
 from seatrial.contract import MODEL
 
-__all__ = ["model_findings", "version_findings"]
+__all__ = ["DYNAMIC_QUANTIZATION", "model_findings", "version_findings"]
 
 KNOWN_DOMAINS = {"", "ai.onnx", "ai.onnx.ml"}
 RUNTIME_DOMAINS = {"com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc", "ai.onnx.contrib"}
@@ -24,7 +24,7 @@ _RANDOM = {
     "Multinomial",
     "Bernoulli",
 }
-_DYNAMIC_QUANTIZATION = {"DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul"}
+DYNAMIC_QUANTIZATION = {"DynamicQuantizeLinear", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul"}
 MAX_NAMED = 3
 
 
@@ -138,7 +138,7 @@ def _node_findings(proto: Any, file: str) -> list[Finding]:
             lambda n: n.op_type in _RANDOM and not any(a.name == "seed" for a in n.attribute),
             "random numbers without a seed",
         ),
-        ("MOD013", lambda n: n.op_type in _DYNAMIC_QUANTIZATION, "quantised over the whole batch"),
+        ("MOD013", lambda n: n.op_type in DYNAMIC_QUANTIZATION, "quantised over the whole batch"),
     )
     found = []
     for code, holds, what in rules:

@@ -63,6 +63,20 @@ D = TypeVar("D", bound=Strict)
 
 
 @dataclass(frozen=True)
+class Padding:
+    """What is appended to make rows equally long: axis and value of every input with the length, and the axis on
+    which each output that follows it is cut back."""
+
+    inputs: dict[str, tuple[int, int]]
+    outputs: dict[str, int]
+
+    def resolved(self) -> dict[str, Any]:
+        """The form of the server's configuration."""
+        inputs = {name: {"axis": axis, "value": value} for name, (axis, value) in self.inputs.items()}
+        return {"inputs": inputs, "outputs": dict(self.outputs)}
+
+
+@dataclass(frozen=True)
 class Batching:
     """What was found about joining requests. `mode` is `full`, `equal-length` or `none`."""
 
@@ -70,6 +84,8 @@ class Batching:
     axis: int | None
     why: str
     max_rows: int | None = None
+    padding: Padding | None = None
+    """How rows of different lengths are joined; None where padding changes the answer or there is no length."""
 
 
 @dataclass(frozen=True)
@@ -168,12 +184,25 @@ def read_batching(root: Path, manifest: Manifest) -> Batching | None:
         payload = record["payload"]
         mode, why, axis = payload["mode"], payload["why"], payload["axis"]
         max_rows, model = payload.get("max_rows"), record["model_digest"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        padding = _padding(payload.get("padding"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     legal = mode in ("full", "equal-length", "none") and isinstance(why, str) and axis in (0, None)
     if not legal or not (max_rows is None or isinstance(max_rows, int)) or model != model_digest(manifest):
         return None
-    return Batching(mode, axis, why, max_rows)
+    return Batching(mode, axis, why, max_rows, padding if mode == "full" else None)
+
+
+def _padding(found: dict[str, Any] | None) -> Padding | None:
+    """Raises what `read_batching` catches where the evidence is not of the documented form."""
+    if found is None:
+        return None
+    inputs = {str(name): (pad["axis"], pad["value"]) for name, pad in found["inputs"].items()}
+    outputs = {str(name): axis for name, axis in found["outputs"].items()}
+    numbers = [n for pair in inputs.values() for n in pair] + list(outputs.values())
+    if not inputs or any(type(n) is not int for n in numbers):
+        raise TypeError("axes and values are whole numbers")
+    return Padding(inputs, outputs)
 
 
 def _need(checked: Checked[Any]) -> Any:

@@ -91,6 +91,8 @@ def _model(package: Package, options: EngineOptions, limit: CpuLimit) -> dict[st
         "executors": executors,
         "intra_op_threads": threads,
         "queue_rows": serving.queue.rows,
+        "priority_levels": serving.queue.priority_levels,
+        "measure_ms": 0 if serving.batching.measure == "off" else round(serving.batching.measure.ms),
         "timeout_ms": max(1, round(serving.timeout.ms)),
         "latency_buckets_ms": _edges(package),
     }
@@ -130,7 +132,17 @@ def _batching(package: Package) -> dict[str, Any]:
     if found.axis != 0:
         return alone | {"why": found.why}
     rows = policy.max_rows if found.max_rows is None else max(1, min(policy.max_rows, found.max_rows))
-    return {"mode": found.mode, "max_rows": rows, "why": found.why}
+    preferred = {
+        "rows": [n for n in policy.preferred_rows if n <= rows],
+        "max_delay_ms": round(policy.max_delay.ms),
+    }
+    return {
+        "mode": found.mode,
+        "max_rows": rows,
+        "why": found.why,
+        "padding": None if found.padding is None else found.padding.resolved(),
+        "preferred": preferred if policy.policy == "preferred" and preferred["rows"] else None,
+    }
 
 
 def _edges(package: Package) -> list[float]:

@@ -9,7 +9,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from seatrial.check.probe.compare import bounds, difference, scale
 from seatrial.check.probe.inputs import InputSpec, make_inputs
 from seatrial.check.probe.joining import JoinPlan, JoinVerdict, Row, probe_joining
+from seatrial.check.probe.padding import PadPlan, PadVerdict, probe_padding
 from seatrial.check.probe.runner import RunError, Runner
 from seatrial.check.probe.shapes import DimFinding, ShapeFindings, Sizes, find_shapes
 from seatrial.check.tensors import from_wire, to_wire
@@ -28,6 +29,8 @@ __all__ = ["main"]
 N_SYNTHETIC = 16
 INT_CEILINGS = (9, 1, 0)
 INNER_SIZES = (8, 5, 3, 2, 1)
+# Lengths of rows that are padded to the first of them; not all models take all.
+PADDED_SIZES = (29, 16, 8, 5, 3, 2, 1)
 MAX_GOLDEN = 200
 
 
@@ -260,8 +263,45 @@ def _join(probe: Probe, requests: list[Row]) -> None:
             sample_rows=_single_rows(requests) if probe.job.get("samples") else [],
         )
         verdict = probe_joining(probe.runner, plan)
+        if verdict.mode == "equal-length":
+            verdict = _pad(probe, batch, plan.sample_rows, verdict)
     probe.result["batching"] = asdict(verdict)
     probe.result["batch_symbols"] = [] if isinstance(batch, str) else list(batch.symbols)
+
+
+def _pad(probe: Probe, batch: DimFinding, samples: list[Row], verdict: JoinVerdict) -> JoinVerdict:
+    """Rows that may be joined at one length: whether they may be padded to it."""
+    found = _try_padding(probe, batch, samples)
+    tried = verdict.tried + found.tried
+    if found.padding is None:
+        return replace(verdict, why=f"{verdict.why}; {found.why}", tried=tried)
+    why = f"rows do not depend on their batch mates {found.why}"
+    return replace(verdict, mode="full", why=why, tried=tried, padding=found.padding)
+
+
+def _try_padding(probe: Probe, batch: DimFinding, samples: list[Row]) -> PadVerdict:
+    inner = [g for g in probe.shapes.groups if g.fixed is None and g is not batch]
+    if len(inner) != 1:
+        return PadVerdict(None, f"rows have {len(inner)} sizes of their own, padding is for one")
+    symbols, axes = inner[0].symbols, {}
+    for spec in probe.specs:
+        places = [axis for axis, dim in enumerate(spec.dims) if dim in symbols]
+        if len(places) > 1:
+            return PadVerdict(None, f"input `{spec.name}` has the length on {len(places)} axes")
+        if places:
+            axes[spec.name] = places[0]
+
+    def sizes(length: int) -> Sizes:
+        rows = dict.fromkeys(batch.symbols, 1)
+        return {**probe.shapes.base, **rows, **dict.fromkeys(symbols, length)}
+
+    plan = PadPlan(
+        row=lambda seed, length: make_inputs(probe.specs, sizes(length), seed, probe.highest_int),
+        lengths=[n for n in PADDED_SIZES if probe.attempt(sizes(n)) is None],
+        axes=axes,
+        sample_rows=samples,
+    )
+    return probe_padding(probe.runner, plan)
 
 
 def _single_rows(requests: list[Row]) -> list[Row]:

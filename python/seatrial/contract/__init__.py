@@ -2,7 +2,7 @@
 
 from seatrial.contract.card import CARD_SECTIONS, Card, FrontMatter, Question, find_questions, parse_card
 from seatrial.contract.environment import Environment
-from seatrial.contract.features import FeatureSpec
+from seatrial.contract.features import FeatureSpec, resolve_features
 from seatrial.contract.files import file_problems, package_files, path_problem
 from seatrial.contract.identity import Identity, Task
 from seatrial.contract.manifest import (
@@ -110,6 +110,7 @@ __all__ = [
     "read_requests",
     "read_text",
     "read_yaml",
+    "resolve_features",
     "validate",
     "verify_manifest",
     "write_manifest",

@@ -1,0 +1,1 @@
+"""Raw fields to tensors from Python, against references written without the native code."""

@@ -152,7 +152,11 @@ def test_it_works_where_pandas_is_not_installed_and_loads_no_runtime(tmp_path: P
     make_folder(tmp_path, TENSORS, FEATURES)
     code = f"""
 import sys
-sys.modules["pandas"] = None
+class NoPandas:
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoPandas())
 from seatrial.features import transform
 transform({str(tmp_path)!r}, {ROWS!r})
 transform({str(tmp_path)!r}, {COLUMNS!r})

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import click
 
+from schema_pages import schema_tables
 from seatrial import check, contract, errors
 from seatrial.cli.app import COMMANDS, app
+from seatrial.records import Record
 from seatrial.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,6 +75,24 @@ def findings_page() -> str:
     return NOTE + f"# Findings of `seatrial check`\n\n{head}\n" + "\n".join(rows) + "\n"
 
 
+def package_page() -> str:
+    """Every key of every file of a delivery package."""
+    intro = (
+        "Files of a delivery package, key by key; the same as JSON Schema: [schemas](../../schemas). Unknown keys are "
+        "errors except under `x-`. `card`, `manifest`, `request` and `golden` describe card.md's front matter, "
+        "MANIFEST.json and the lines of samples/."
+    )
+    parts = [text for name, schema in contract.json_schemas().items() for text in schema_tables(name, schema)]
+    return NOTE + f"# Delivery package\n\n{intro}\n\n" + "\n".join(parts)
+
+
+def records_page() -> str:
+    """Every key of a record."""
+    intro = "What `record.json` holds. Times are UTC; durations in the unit of their name. None means not measured."
+    parts = schema_tables("record", Record.model_json_schema())
+    return NOTE + f"# Records\n\n{intro}\n\n" + "\n".join(parts)
+
+
 def outputs() -> dict[Path, str]:
     """Every generated file and its content."""
     reference = ROOT / "docs" / "reference"
@@ -81,6 +101,8 @@ def outputs() -> dict[Path, str]:
         reference / "settings.md": settings_page(),
         reference / "errors.md": errors_page(),
         reference / "findings.md": findings_page(),
+        reference / "package.md": package_page(),
+        reference / "records.md": records_page(),
     }
     for name, schema in contract.json_schemas().items():
         pages[ROOT / "schemas" / f"{name}.schema.json"] = json.dumps(schema, indent=2, sort_keys=True) + "\n"

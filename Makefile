@@ -64,7 +64,7 @@ docs: $(STAMP)-dev $(STAMP)-native ## write the generated reference pages and sc
 	$(BIN)/python tools/generate.py
 
 lock: $(STAMP)-dev ## resolve the Python locks anew
-	for name in base dev bench kserve triton; do $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
+	for name in base dev bench kserve schemathesis triton; do $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --quiet "requirements/$$name.in" -o "requirements/$$name.lock"; done
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-deps \
 	  --no-emit-index-url --no-header --no-annotate --quiet requirements/examples.in -o requirements/examples.lock

@@ -36,7 +36,9 @@ def test_models_and_index_list_every_model(port: int) -> None:
         ask(port, "POST", "/v2/repository/index", b'{"ready": true}'),
     ):
         assert [(m["name"], m["version"], m["state"]) for m in answer.json] == expected
-    assert ask(port, "POST", "/v2/repository/index", b"[").status == 400
+    for wrong in (b"[", b"[]", b"null", b'{"ready": 1}', b'{"ready": null}'):
+        answer = ask(port, "POST", "/v2/repository/index", wrong)
+        assert (answer.status, answer.json["code"]) == (400, "invalid_argument"), wrong
 
 
 def test_versions_are_named_by_semantic_version_digest_prefix_or_one(port: int, doubling: Path) -> None:

@@ -6,6 +6,7 @@ mod body;
 mod connection;
 mod infer;
 pub(crate) mod listener;
+mod openapi;
 mod pages;
 mod routes;
 mod stream;
@@ -235,6 +236,7 @@ async fn page(door: &Door, route: &Route<'_>, body: &mut Incoming) -> Result<Res
         Route::AllStats => Ok(pages::all_stats(door)),
         Route::Index => pages::index(door, &body::read(&door.limits, body).await?),
         Route::Metrics => Ok(pages::metrics(door)),
+        Route::OpenApi => Ok(pages::openapi(door)),
         Route::Model { name, version, verb } => pages::model(door, name, version.as_deref(), *verb),
     }
 }

@@ -10,11 +10,12 @@ use seatrial_protocol::{
     model_ready, model_stats, repository_index, server_metadata,
 };
 use seatrial_types::{Error, Result};
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::{
     Door,
     answer::{JSON, Whole, answer, json},
+    openapi,
     routes::Verb,
 };
 use crate::model::Model;
@@ -52,6 +53,10 @@ pub(super) fn metrics(door: &Door) -> Response<Whole> {
     response
 }
 
+pub(super) fn openapi(door: &Door) -> Response<Whole> {
+    json(openapi::document(door.catalog.all().into_iter().map(AsRef::as_ref)))
+}
+
 /// Names and states in the form of the repository index.
 pub(super) fn models(door: &Door) -> Response<Whole> {
     json(repository_index(&entries(door, false)))
@@ -59,15 +64,21 @@ pub(super) fn models(door: &Door) -> Response<Whole> {
 
 /// The repository index; `{"ready": true}` leaves out what is not.
 pub(super) fn index(door: &Door, body: &[u8]) -> Result<Response<Whole>> {
-    #[derive(Deserialize, Default)]
-    struct Filter {
-        #[serde(default)]
-        ready: bool,
+    Ok(json(repository_index(&entries(door, only_ready(body)?))))
+}
+
+/// Reads the filter by hand: a derived reader would take a list for an object.
+fn only_ready(body: &[u8]) -> Result<bool> {
+    if body.is_empty() {
+        return Ok(false);
     }
-    let filter = if body.is_empty() { Ok(Filter::default()) } else { serde_json::from_slice::<Filter>(body) };
-    let filter =
-        filter.map_err(|e| Error::invalid(format!("the body of the repository index is wrong: {e}")))?;
-    Ok(json(repository_index(&entries(door, filter.ready))))
+    let wrong = |why: String| Error::invalid(format!("the body of the repository index is wrong: {why}"));
+    let filter: Map<String, Value> = serde_json::from_slice(body).map_err(|e| wrong(e.to_string()))?;
+    match filter.get("ready") {
+        None => Ok(false),
+        Some(Value::Bool(ready)) => Ok(*ready),
+        Some(_) => Err(wrong("`ready` must be true or false".to_owned())),
+    }
 }
 
 pub(super) fn all_stats(door: &Door) -> Response<Whole> {

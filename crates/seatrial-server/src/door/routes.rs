@@ -22,6 +22,8 @@ pub(crate) enum Route<'a> {
     Index,
     /// `/metrics`
     Metrics,
+    /// `/openapi.json`
+    OpenApi,
     /// `/v2/models/M[/versions/V][/what]`
     Model {
         /// The model's name, decoded.
@@ -73,6 +75,7 @@ pub(crate) fn route(path: &str) -> Result<Route<'_>> {
         ["v2", "models", "stats"] => Ok(Route::AllStats),
         ["v2", "repository", "index"] => Ok(Route::Index),
         ["metrics"] => Ok(Route::Metrics),
+        ["openapi.json"] => Ok(Route::OpenApi),
         ["v2", "models", name, "versions", version, rest @ ..] => model(path, name, Some(*version), rest),
         ["v2", "models", name, rest @ ..] => model(path, name, None, rest),
         _ => Err(unknown(path)),
@@ -150,6 +153,7 @@ mod tests {
             ("/v2/models/stats", Route::AllStats),
             ("/v2/repository/index", Route::Index),
             ("/metrics", Route::Metrics),
+            ("/openapi.json", Route::OpenApi),
             ("/v2/models/m", of_model("m", None, Verb::Metadata)),
             ("/v2/models/m/stats", of_model("m", None, Verb::Stats)),
             ("/v2/models/e%63ho/infer", of_model("echo", None, Verb::Infer)),

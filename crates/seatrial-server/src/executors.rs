@@ -12,7 +12,7 @@ use seatrial_batching::CostTable;
 use seatrial_session::{
     Runtime, SessionOptions, SharedSession, WarmUpRun, measure_costs, run_executor, warm_up,
 };
-use seatrial_types::Runner;
+use seatrial_types::{BatchMode, Runner};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -117,6 +117,9 @@ fn load(model: &Arc<Model>, loader: &dyn Load) -> Result<(Loaded, Option<Box<dyn
     let name = model.config.name.clone();
     let (load_s, warmup_s) = (load.as_secs_f64(), warm_up.as_secs_f64());
     eprintln!("model `{name}` loaded in {load_s:.3} s, warmed up in {warmup_s:.3} s");
+    if model.config.batching.mode == BatchMode::None {
+        eprintln!("model `{name}` is not batched: {}", model.config.batching.why);
+    }
     model.set_ready();
     let costs = costs.iter().map(Cost::of).collect();
     Ok((Loaded { name, load_s, warmup_s, costs }, own))

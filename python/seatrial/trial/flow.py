@@ -159,6 +159,9 @@ def _at_sea(package: Package, plan: Plan, options: TrialOptions, log: TrialLog, 
         log.event("ready", f"server ready, pid {server.pid}")
         if server.ready:
             found.environment["ready_s"] = round(server.ready.seconds, 3)
+            found.environment["costs"] = [
+                {**cost, "ms": round(cost["ms"], 4)} for cost in server.ready.models[0].get("costs", [])
+            ]
         sampler = Sampler(log.writer.folder / "system.arrow", log.clock)
         try:
             with sampler:

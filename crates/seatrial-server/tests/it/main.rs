@@ -9,5 +9,6 @@
 )]
 
 mod lifecycle;
+mod patience;
 mod running;
 mod stand_in;

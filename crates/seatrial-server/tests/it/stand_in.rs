@@ -53,7 +53,7 @@ pub struct Server {
 
 impl Server {
     /// Starts one with a single model `m`: FP32 rows of one in and out, up to eight together.
-    pub fn start(loader: StandIn) -> Self {
+    pub fn start(loader: impl Load + 'static) -> Self {
         let folder = TempDir::new().unwrap();
         let port_file = folder.path().join("port");
         let model_file = folder.path().join("m.onnx");

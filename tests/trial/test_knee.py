@@ -6,7 +6,7 @@ import pytest
 
 from seatrial.trial import Budget, StepResult, judge_step, knee_of
 
-from .summaries import load
+from .summaries import load, percentiles
 
 BUDGET = Budget(p50_ms=None, p95_ms=None, p99_ms=25, miss_share=0.01, memory_bytes=None, peak_per_s=400)
 
@@ -28,6 +28,19 @@ BUDGET = Budget(p50_ms=None, p95_ms=None, p99_ms=25, miss_share=0.01, memory_byt
 def test_a_step_is_good_when_nothing_breaks_the_budget(changes: dict[str, float], word: str) -> None:
     why = judge_step(load(**changes), BUDGET).why
     assert (word in why) if word else why == "", why
+
+
+@pytest.mark.parametrize(
+    ("service_p99", "limited"),
+    [
+        (5, True),  # the server was quick whenever it was asked: the delay is the generator's
+        (26, True),  # its interval, 23.4 to 28.6, holds the limit: not sure
+        (60, False),  # the server alone is too slow, however late the generator was
+    ],
+)
+def test_a_slow_server_is_not_excused_by_a_late_generator(service_p99: float, limited: bool) -> None:
+    late = load(p99=60, saturated=True, service_ms=percentiles(2000, p99=service_p99))
+    assert judge_step(late, BUDGET).generator_limited is limited
 
 
 def test_one_miss_in_a_thousand_is_tolerated_without_a_promise() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from seatrial.records import Knee, LoadSummary
 
-__all__ = ["Budget", "StepResult", "judge_step", "knee_of"]
+__all__ = ["Budget", "StepResult", "generator_held_up", "judge_step", "knee_of", "missed"]
 
 # A server that answers less than this share of what was offered is not keeping up.
 KEEPING_UP = 0.99
@@ -64,7 +64,18 @@ def judge_step(load: LoadSummary, budget: Budget) -> StepResult:
         why = f"p99 {load.response_ms.text('p99')} is over {limit:g} ms"
     elif load.completed < KEEPING_UP * load.intended:
         why = f"{load.completed:,} of {load.intended:,} requests were answered: the server does not keep up"
-    return StepResult(rate_per_s=rate, why=why, generator_limited=load.generator.saturated)
+    return StepResult(rate_per_s=rate, why=why, generator_limited=generator_held_up(load, limit))
+
+
+def generator_held_up(load: LoadSummary, limit_ms: float | None) -> bool:
+    """Whether a bad figure may be the generator's doing.
+
+    Not when service time alone, counted from the moment of sending, is surely over the limit: then the server was
+    too slow, and requests that found no free place in flight waited for the server.
+    """
+    service = load.service_ms.p99
+    surely_slow = limit_ms is not None and service.lower is not None and service.lower > limit_ms
+    return load.generator.saturated and not surely_slow
 
 
 def knee_of(steps: Sequence[StepResult]) -> Knee:

@@ -92,7 +92,7 @@ impl Former {
     pub fn would_refuse(&self, wire_bytes: usize, deadline: Instant, now: Instant) -> Option<Error> {
         let own = self.forecast.work_in(wire_bytes).mul_f64(self.forecast.speed());
         self.closed_error()
-            .or_else(|| self.full_error(1, now))
+            .or_else(|| self.full_error(None, now))
             // Its level is in the body; the first level waits the least.
             .or_else(|| self.too_late((0, own), deadline, now))
     }
@@ -184,22 +184,23 @@ impl Former {
                 format!("the request has {rows} rows, the queue of the model holds at most {limit} rows");
             return Some(Error::new(Code::PayloadTooLarge, text));
         }
-        self.full_error(rows, now)
+        self.full_error(Some(rows), now)
     }
 
     fn closed_error(&self) -> Option<Error> {
         self.closed.then(|| Error::new(Code::Unavailable, "the model takes no new requests"))
     }
 
-    fn full_error(&self, rows: usize, now: Instant) -> Option<Error> {
+    /// The refusal of `rows` rows for which there is no room, or of any where their number is not known yet.
+    fn full_error(&self, rows: Option<usize>, now: Instant) -> Option<Error> {
         let (waiting, limit) = (self.line.rows(), self.config.queue_rows);
-        if waiting + rows <= limit {
+        if waiting + rows.unwrap_or(1) <= limit {
             return None;
         }
         self.metrics.dropped_full.inc();
-        let text = format!(
-            "the queue of the model is full: {waiting} rows wait, the request has {rows}, the limit is {limit} rows"
-        );
+        let asked = rows.map(|rows| format!("the request has {rows}, ")).unwrap_or_default();
+        let text =
+            format!("the queue of the model is full: {waiting} rows wait, {asked}the limit is {limit} rows");
         Some(Error::new(Code::ResourceExhausted, text).retry_after(self.pace.time_for(waiting, now)))
     }
 

@@ -194,6 +194,16 @@ fn an_unread_body_is_judged_by_its_size() {
 }
 
 #[test]
+fn an_unread_body_finds_no_place_in_a_full_queue() {
+    let mut tank = Tank::new(Config { queue_rows: 2, ..padded() });
+    tank.submit_all(&[8, 8]);
+    let error = tank.former.would_refuse(0, tank.now + ms(1), tank.now).unwrap();
+    assert_eq!(error.message, "the queue of the model is full: 2 rows wait, the limit is 2 rows");
+    tank.former.close();
+    assert_eq!(tank.former.would_refuse(0, tank.now, tank.now).unwrap().code, Code::Unavailable);
+}
+
+#[test]
 fn what_was_admitted_is_not_refused_when_the_machine_slows_down() {
     let mut tank = Tank::new(padded());
     for id in 0..40 {

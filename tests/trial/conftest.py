@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -64,3 +65,25 @@ def make_package(tmp_path: Path) -> Callable[..., Path]:
         return promise(init_package(tmp_path / "double.onnx", tmp_path / "double"), **(LOOSE | promises))
 
     return make
+
+
+@pytest.fixture
+def text_package(tmp_path: Path) -> Path:
+    """Packs a model that looks texts up; the samples hold letters beyond ASCII, and bytes that are no UTF-8."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    from seatrial.check import init_package
+
+    s = helper.make_tensor_value_info("s", TensorProto.STRING, ["batch"])
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, ["batch"])
+    names = {"keys_strings": ["café", "北京"], "values_int64s": [1, 5], "default_int64": -1}
+    node = helper.make_node("LabelEncoder", ["s"], ["y"], domain="ai.onnx.ml", **names)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    graph = helper.make_graph([node], "lookup", [s], [y])
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "lookup.onnx")
+    samples = [[text] for text in ("café", "北京", {"base64": "/w=="})]
+    lines = [{"inputs": [{"name": "s", "datatype": "BYTES", "shape": [1], "data": d}]} for d in samples]
+    (tmp_path / "requests.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    package = init_package(tmp_path / "lookup.onnx", tmp_path / "lookup", tmp_path / "requests.jsonl")
+    return promise(package, **LOOSE)

@@ -100,6 +100,13 @@ def test_a_wrong_golden_row_fails_whatever_the_speed(make_package: MakePackage, 
     assert "row 1" in result.verdict.line
 
 
+def test_texts_reach_the_server_as_they_are(text_package: Path, tmp_path: Path) -> None:
+    found = payload(sail(text_package, tmp_path / "records").record)
+    assert found.golden is not None
+    assert (found.golden.rows, found.golden.agreed) == (3, 3), found.golden.worst
+    assert all(phase.load.ok == phase.load.intended for phase in found.phases if phase.load)
+
+
 def test_a_check_error_stops_before_any_server(make_package: MakePackage, tmp_path: Path) -> None:
     package = make_package()
     wrong = {"inputs": [{"name": "z", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial import __version__
-from seatrial.bench import Body, ClosedLoop, LoadPlan, OpenLoop, Target, json_bodies, run_load, summarise
+from seatrial.bench import Body, ClosedLoop, LoadPlan, OpenLoop, Target, run_load, summarise
 from seatrial.check import check_package
 from seatrial.contract import Package, load_package, read_golden, read_requests
 from seatrial.engine import EngineOptions, Server, resolve, start
@@ -35,6 +35,7 @@ from seatrial.records import (
     Verdict,
     host_fingerprint,
 )
+from seatrial.trial.bodies import sample_body
 from seatrial.trial.golden import ask, compare_golden
 from seatrial.trial.knee import Budget, StepResult, judge_step, knee_of
 from seatrial.trial.log import TrialLog, Watcher
@@ -150,7 +151,7 @@ def _at_sea(package: Package, plan: Plan, options: TrialOptions, log: TrialLog, 
         "executors": model["executors"],
         "threads_per_executor": model["intra_op_threads"],
     }
-    bodies = json_bodies(read_requests(package.root))
+    bodies = tuple(map(sample_body, read_requests(package.root)))
     if not bodies:
         raise UsageError(
             "the package has no sample requests", hint="write samples/requests.jsonl, one request a line"

@@ -15,6 +15,7 @@ from typing import Any
 from seatrial.contract import Golden, SampleTensor, Tolerance
 from seatrial.errors import EngineError
 from seatrial.records import GoldenResult, figure_text
+from seatrial.trial.bodies import golden_body
 
 __all__ = ["ask", "compare_golden"]
 
@@ -26,10 +27,8 @@ def ask(port: int, model: str, rows: Sequence[Golden], timeout_s: float = 30) ->
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
     try:
         for number, row in enumerate(rows, 1):
-            body = row.request.model_dump_json(exclude_none=True)
-            connection.request(
-                "POST", f"/v2/models/{model}/infer", body, {"Content-Type": "application/json"}
-            )
+            body = golden_body(row)
+            connection.request("POST", f"/v2/models/{model}/infer", body.data, dict(body.headers))
             response = connection.getresponse()
             answer = json.loads(response.read())
             if response.status != 200:

@@ -30,6 +30,7 @@ def verdict(**changes: Any) -> Any:
         ({}, "pass", ["Yes: at 400/s", "p99", "n=8,000", "25 ms promised"]),
         ({"hold": SLOW}, "fail", ["No: response p99", "60", "promised 25"]),
         ({"peak_rss_bytes": 400 << 20}, "fail", ["memory", "400 MiB", "300 MiB"]),
+        ({"hold": SATURATED, "peak_rss_bytes": 400 << 20, "neighbours_share": 0.9}, "fail", ["No: memory", "400 MiB"]),
         ({"peak_rss_bytes": None}, "invalid", ["memory of one instance was not measured"]),
         ({"hold": None}, "invalid", ["was not measured"]),
         ({"hold": SLOW, "neighbours_share": 0.4}, "invalid", ["neighbours used 40%"]),
@@ -71,6 +72,12 @@ def test_next_steps_name_an_owner() -> None:
     )
     assert verdict(findings=[finding]).next_steps[0].owner == "algorithm"
     assert verdict(draft=True).next_steps[-1].owner == "both"
+
+
+def test_a_crowd_of_waiting_requests_is_no_noise_of_the_host() -> None:
+    crowded = load(rate=400, n=8000, p50=2, p95=5, p99=60, saturated=True, not_sent=100)
+    assert "lower `load.peak`" in verdict(hold=crowded).next_steps[0].text
+    assert "quiet host" in verdict(hold=SATURATED).next_steps[0].text
 
 
 def test_a_check_error_fails_whatever_was_measured() -> None:

@@ -16,7 +16,15 @@ from typing import Any
 from seatrial.bench.generator import EVENTS, LOAD
 from seatrial.bench.quantiles import percentiles
 from seatrial.errors import RecordError
-from seatrial.records import GeneratorHealth, LoadSummary, Percentiles, SecondPoint, StageTime, read_stream
+from seatrial.records import (
+    GeneratorHealth,
+    LoadSummary,
+    Percentiles,
+    SecondPoint,
+    StageTime,
+    figure_text,
+    read_stream,
+)
 
 __all__ = ["ERRORS", "Rows", "read_rows", "summarise"]
 
@@ -196,7 +204,8 @@ def _health(
             waited = done["run_queue_wait_s"] / done["wall_s"]
     reasons = []
     if late_p99 is not None and late_p99 > limit:
-        reasons.append(f"p99 of lateness is {late_p99:.3g} ms (n={late.n:,}), above {limit:.3g} ms")
+        late_text = f"p99 of lateness is {figure_text(late_p99)} ms (n={late.n:,})"
+        reasons.append(f"{late_text}, above {limit:g} ms")
     if share is not None and share > MOST_CPU_SHARE:
         reasons.append(f"it used {share:.0%} of its core, above {MOST_CPU_SHARE:.0%}")
     if not_sent:

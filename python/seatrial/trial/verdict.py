@@ -25,6 +25,7 @@ __all__ = ["Evidence", "judge", "promises"]
 # CPUs used by neighbours, as a share of those we may use, above which a broken promise proves nothing.
 NOISY_SHARE = 0.15
 MIB = 1024 * 1024
+MEMORY = "memory of one instance"
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _peak(limit: float, hold: LoadSummary | None) -> PromiseResult:
 
 def _memory(limit: int, peak: int | None) -> PromiseResult:
     return PromiseResult(
-        promise="memory of one instance",
+        promise=MEMORY,
         limit=limit,
         limit_text=f"{limit / MIB:,.0f} MiB",
         measured=peak,
@@ -129,7 +130,8 @@ def _memory(limit: int, peak: int | None) -> PromiseResult:
 def judge(budget: Budget, evidence: Evidence) -> Verdict:
     """The one sentence, the reasons and what to do next."""
     judged = promises(budget, evidence)
-    broken = [f"{p.promise}: {p.measured_text}, promised {p.limit_text}" for p in judged if p.met is False]
+    broken = [_sentence(p) for p in judged if p.met is False]
+    heavy = next((_sentence(p) for p in judged if p.promise == MEMORY and p.met is False), "")
     wrong = _wrong_answers(evidence)
     if wrong:
         outcome, line = "fail", f"No: {wrong}."
@@ -137,6 +139,9 @@ def judge(budget: Budget, evidence: Evidence) -> Verdict:
         outcome, line = "invalid", f"No verdict: {evidence.stopped}."
     elif not judged:
         outcome, line = "invalid", "No verdict: the package promises nothing in slo.yaml."
+    elif heavy:
+        # Neither neighbours nor a late generator make the server larger.
+        outcome, line = "fail", f"No: {heavy}."
     elif broken and (disturbed := disturbance(evidence)):
         outcome, line = "invalid", f"No verdict: {disturbed} while {broken[0]}."
     elif broken:
@@ -154,6 +159,10 @@ def judge(budget: Budget, evidence: Evidence) -> Verdict:
         next_steps=_next_steps(outcome, evidence),
         promises=judged,
     )
+
+
+def _sentence(promise: PromiseResult) -> str:
+    return f"{promise.promise}: {promise.measured_text}, promised {promise.limit_text}"
 
 
 def disturbance(evidence: Evidence) -> str:
@@ -199,12 +208,7 @@ def _next_steps(outcome: str, evidence: Evidence) -> list[NextStep]:
     if evidence.golden and evidence.golden.agreed < evidence.golden.rows:
         steps.append(NextStep(owner="algorithm", text=f"find why {evidence.golden.worst}"))
     if outcome == "invalid":
-        cure = (
-            "repeat the trial on a quiet host"
-            if disturbance(evidence)
-            else "mend the cause and repeat the trial"
-        )
-        steps.append(NextStep(owner="infra", text=cure))
+        steps.append(NextStep(owner="infra", text=_cure(evidence)))
     if outcome == "fail" and not steps:
         stage = slowest_stage(evidence.hold)
         where = f"; most of the time at p99 is spent in the stage `{stage}`" if stage else ""
@@ -216,6 +220,18 @@ def _next_steps(outcome: str, evidence: Evidence) -> list[NextStep]:
             )
         )
     return steps
+
+
+def _cure(evidence: Evidence) -> str:
+    """What makes an invalid measurement a valid one."""
+    if not disturbance(evidence):
+        return "mend the cause and repeat the trial"
+    if evidence.hold and evidence.hold.not_sent:
+        return (
+            "answers came too slowly for so many requests: repeat the trial with a lower `load.peak` in slo.yaml, "
+            "or on a larger host"
+        )
+    return "repeat the trial on a quiet host"
 
 
 def slowest_stage(load: LoadSummary | None) -> str | None:

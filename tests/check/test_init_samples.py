@@ -41,6 +41,12 @@ def request(ids: object, x: object, n: int = 1) -> dict[str, object]:
     }
 
 
+def test_a_model_is_called_like_its_folder(source: Path, tmp_path: Path) -> None:
+    wanted = {"churn": None, "other": "fraud"}
+    packages = [init_package(source, tmp_path / out, name=name) for out, name in wanted.items()]
+    assert [load_package(package).identity.name for package in packages] == ["churn", "fraud"]
+
+
 def test_request_lines_become_the_samples(source: Path, tmp_path: Path) -> None:
     lines = [request([[1, 2, 3]], [[0.5, 1e-3]]), request([4, 5, 6, 7, 8, 9], [1, 2, 3, 4], n=2)]
     sample = tmp_path / "real.jsonl"

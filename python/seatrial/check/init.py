@@ -59,13 +59,14 @@ def init_package(
 ) -> Path:
     """Writes a DRAFT package of an ONNX file and returns its folder.
 
-    `out` must not exist or be empty; without it the package is called like the model, in the working directory.
+    `out` must not exist or be empty; without it the package lies in the working directory and is called like the model.
+    `name` is what the server calls the model; without it that is the name of the folder.
     Raises `ContractError` when the model cannot be served, with the reason and the cure.
     """
     source = Path(model)
     if not source.is_file():
         raise ContractError(f"there is no model file `{model}`", hint="give the path of an .onnx file")
-    called = _name(name, source)
+    called = _name(name, Path(source.name.removesuffix(".onnx") if out is None else out).absolute().name)
     target = Path(out if out is not None else called).absolute()
     _must_be_free(target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,14 +83,12 @@ def init_package(
     return target
 
 
-def _name(name: str | None, source: Path) -> str:
+def _name(name: str | None, otherwise: str) -> str:
     if name is not None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", name):
             raise ContractError(f"`{name}` is no package name", hint="use letters, digits, `.`, `_` and `-`")
         return name
-    cleaned = re.sub(
-        r"^[^A-Za-z0-9]+", "", re.sub(r"[^A-Za-z0-9._-]+", "-", source.name.removesuffix(".onnx"))
-    )
+    cleaned = re.sub(r"^[^A-Za-z0-9]+", "", re.sub(r"[^A-Za-z0-9._-]+", "-", otherwise))
     return cleaned[:100] or "model"
 
 

@@ -56,7 +56,7 @@ def test_it_serves_until_sigterm(packages: tuple[Path, Path], tmp_path: Path) ->
         out, talk = process.communicate(timeout=10)
         assert process.returncode == 0
         assert out == ""
-        assert talk.splitlines()[-1] == "drained: 0 answered, 0 failed"
+        assert talk.splitlines()[-1] == "drained: 0 answered meanwhile, 0 failed"
         assert not file.exists()
 
 

@@ -10,7 +10,7 @@ import click
 __all__ = ["command"]
 
 
-@click.command("report")
+@click.command("report", short_help="Render a record as HTML, Markdown and JSON.")
 @click.argument("record", type=click.Path(path_type=Path))
 @click.option(
     "--format",

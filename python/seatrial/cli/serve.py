@@ -15,7 +15,7 @@ from seatrial.errors import EngineError
 __all__ = ["command"]
 
 
-@click.command("serve")
+@click.command("serve", short_help="Serve packages over HTTP until SIGTERM or Ctrl-C.")
 @click.argument("packages", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PACKAGE...")
 @click.option("--host", help="Address to bind; the setting `host`, 127.0.0.1, unless given.")
 @click.option(
@@ -76,7 +76,8 @@ def _drain(server: Any) -> int:
             server.terminate()
     if server.drained is not None:
         click.echo(
-            f"drained: {server.drained['answered']} answered, {server.drained['failed']} failed", err=True
+            f"drained: {server.drained['answered']} answered meanwhile, {server.drained['failed']} failed",
+            err=True,
         )
     return int(code)
 

@@ -75,7 +75,7 @@ clean: ## remove what was made here (the shared compile cache stays)
 $(STAMP)-venv:
 	@command -v $(PYTHON) >/dev/null || { echo "missing: Python 3.11 or newer ($(PYTHON) is not on the PATH)" >&2; exit 3; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "missing: Python 3.11 or newer ($$($(PYTHON) --version) found; name another with make PYTHON=...)" >&2; exit 3; }
+	  || { echo "missing: Python 3.11 or newer ($$($(PYTHON) --version 2>&1 | head -1) found; name another with make PYTHON=...)" >&2; exit 3; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "missing: Python's venv module (Debian: apt install python3-venv)" >&2; exit 3; }
 	$(PYTHON) -m venv .venv
 	@touch $@
@@ -99,5 +99,6 @@ $(STAMP)-examples: requirements/examples.lock $(STAMP)-base
 $(STAMP)-native: $(RUST) pyproject.toml $(STAMP)-base
 	@command -v cargo >/dev/null || { echo "missing: a Rust toolchain, 1.92 or newer (see rustup.rs)" >&2; exit 3; }
 	@command -v cc >/dev/null || { echo "missing: a C compiler for linking (Debian: apt install gcc)" >&2; exit 3; }
-	$(BIN)/maturin develop --release --quiet
+	@echo "building the native module: a few minutes the first time; it waits while another build runs"
+	PIP_QUIET=1 $(BIN)/maturin develop --release --quiet
 	@touch $@

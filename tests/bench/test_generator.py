@@ -14,7 +14,7 @@ import pytest
 
 from seatrial.bench import Body, ClosedLoop, LoadPlan, OpenLoop, Target, run_load, summarise
 from seatrial.bench.summary import read_rows
-from seatrial.errors import MissingError, UsageError
+from seatrial.errors import EngineError, MissingError, UsageError
 from tests.bench.servers import OK, Handler, Server, answers, read_request
 
 Serve = Callable[[Handler], Server]
@@ -183,6 +183,14 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_was_written(tmp_path: Path, 
     file = tmp_path / "requests.arrow"
     assert 0 < file.stat().st_size <= limit
     assert summarise(tmp_path).ok >= 100
+
+
+def test_a_generator_that_does_not_start_is_named(
+    tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(EngineError, match="generator died: ended with code 1"):
+        run_load(plan(serve(answers(OK))), output=tmp_path)
 
 
 def test_a_strangers_host_is_refused(tmp_path: Path) -> None:

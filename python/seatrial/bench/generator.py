@@ -67,7 +67,7 @@ def run_load(
     """Runs a load to its end and keeps what was measured.
 
     `on_second` gets each second's cumulative counts, `on_start` the generator's process id. Ctrl-C or `stop` ends
-    the run early, and a generator that dies is told in the result; neither raises. A refusal to start raises.
+    the run early, and a generator that dies is told in the result; neither raises. What did not start raises.
     """
     output = output.absolute()
     _prepare(output)
@@ -161,6 +161,10 @@ class _Run:
         if self._result.done is None:
             how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
             self._result.died = f"generator died: {how}{_last_words(self._result.folder)}"
+            if not self._result.interrupted and not (self._result.folder / "requests.arrow").exists():
+                raise EngineError(
+                    self._result.died, hint="it had sent nothing; see that the environment is whole"
+                )
         return self._result
 
     def _read(self) -> None:

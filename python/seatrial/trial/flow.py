@@ -254,8 +254,8 @@ class Course:
         result = judge_step(load, budget)
         if step.kind == "step":
             self.found.steps.append(result)
-        text = f"p50 {load.response_ms.text('p50')}; p99 {load.response_ms.text('p99')}"
-        self.log.event("step", f"{'good' if result.good else 'bad, ' + result.why}: {text}")
+        good = f"good: p50 {load.response_ms.text('p50')}; p99 {load.response_ms.text('p99')}"
+        self.log.event("step", good if result.good else f"bad: {result.why}")
         return result
 
     def _schedule(self, step: Step) -> OpenLoop:

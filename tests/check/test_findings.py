@@ -222,6 +222,7 @@ BREAKERS: dict[str, Breaker] = {
         "features.yaml",
         "apiVersion: seatrial/v1\nkind: Features\nfeatures:\n  - {field: a, type: string, tensor: nowhere}\n",
     ),
+    "FEA002": write("features.yaml", "apiVersion: seatrial/v1\nkind: Features\nfeatures: []\n"),
     "EVI001": write("evidence/batching.json", "{}"),
     "EVI002": lambda p: None,
 }

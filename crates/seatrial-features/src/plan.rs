@@ -149,6 +149,16 @@ impl Plan {
         self.fields.iter().map(of).collect()
     }
 
+    /// Bytes of the tensors of one row, tokens not counted.
+    pub fn row_bytes(&self) -> usize {
+        self.layouts.iter().map(Layout::row_bytes).sum()
+    }
+
+    /// Whether texts are tokenized, which costs far more than anything else here.
+    pub fn tokenizes(&self) -> bool {
+        self.features.iter().any(Compiled::is_tokens)
+    }
+
     /// What the caches of tokens did so far; `None` where nothing is tokenized.
     pub fn cache_counts(&self) -> Option<CacheCounts> {
         let caches = self.features.iter().filter_map(|feature| match &feature.work {

@@ -57,6 +57,11 @@ impl Layout {
         Ok(Self { name: name.clone(), datatype: *datatype, size, inner, width, range: *range, pad: 0 })
     }
 
+    /// Bytes of a row of fixed width; 0 for rows of any length.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.width.unwrap_or(0) * self.size
+    }
+
     pub(crate) fn is_whole(&self) -> bool {
         !matches!(self.datatype, DataType::F32 | DataType::F64)
     }
@@ -155,8 +160,7 @@ impl<'p> Table<'p> {
     pub(crate) fn begin_row(&mut self) {
         self.rows += 1;
         for (layout, growing) in self.layouts.iter().zip(&mut self.growing) {
-            let bytes = layout.width.unwrap_or(0) * layout.size;
-            growing.data.resize(growing.data.len() + bytes, 0);
+            growing.data.resize(growing.data.len() + layout.row_bytes(), 0);
         }
     }
 
@@ -166,7 +170,7 @@ impl<'p> Table<'p> {
             return Ok(());
         };
         let (bytes, size) = layout.encode(number)?;
-        let at = growing.data.len() - layout.width.unwrap_or(0) * size + column * size;
+        let at = growing.data.len() - layout.row_bytes() + column * size;
         if let (Some(cell), Some(bytes)) = (growing.data.get_mut(at..at + size), bytes.get(..size)) {
             cell.copy_from_slice(bytes);
         }

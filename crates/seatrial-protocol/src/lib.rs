@@ -20,6 +20,7 @@ mod half;
 mod json;
 mod number;
 mod parameters;
+mod predictions;
 mod refusal;
 mod statistics;
 mod text;
@@ -31,4 +32,5 @@ pub use description::{
     repository_index, server_metadata,
 };
 pub use encode::{InferBody, ModelId, encode_infer};
+pub use predictions::{Predicted, encode_predictions};
 pub use statistics::{BatchStats, ModelStats, Tally, model_stats};

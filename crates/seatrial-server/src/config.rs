@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use seatrial_features::Spec;
 use seatrial_types::{BatchMode, Batching, PadPlan, Preferred, Signature};
 use serde::Deserialize;
 
@@ -116,6 +117,19 @@ pub struct Model {
     /// Upper edges of the latency histograms.
     #[serde(default = "default_edges")]
     pub latency_buckets_ms: Vec<f64>,
+    /// How raw fields become inputs, where the package says so.
+    #[serde(default)]
+    pub features: Option<Features>,
+}
+
+/// A feature spec and where its files are.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Features {
+    /// The package, to which the paths in the spec are relative.
+    pub folder: PathBuf,
+    /// What becomes of which field.
+    pub spec: Spec,
 }
 
 /// Why a configuration was not taken.

@@ -9,6 +9,7 @@ mod door;
 mod drain;
 mod events;
 mod executors;
+mod features;
 mod metrics;
 mod model;
 mod pipeline;

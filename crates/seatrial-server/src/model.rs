@@ -15,7 +15,7 @@ use seatrial_protocol::ModelId;
 use seatrial_session::ExecutorMetrics;
 use seatrial_types::{Code, Error, PadPlan, Result};
 
-use crate::{config, metrics::ModelMetrics};
+use crate::{config, features::Features, metrics::ModelMetrics};
 
 /// The fewest digits of a digest that name a version.
 const DIGEST_PREFIX: usize = 12;
@@ -34,6 +34,8 @@ pub(crate) struct Model {
     pub(crate) executions: ExecutorMetrics,
     /// How requests of different lengths are joined.
     pub(crate) padding: Option<PadPlan>,
+    /// Raw fields to inputs, where the package says how.
+    pub(crate) features: Option<Arc<Features>>,
     ready: AtomicBool,
 }
 
@@ -60,7 +62,7 @@ impl Figures {
 }
 
 impl Model {
-    pub(crate) fn new(config: config::Model, figures: Figures) -> Self {
+    pub(crate) fn new(config: config::Model, figures: Figures, features: Option<Features>) -> Self {
         // The configuration was checked as a whole when it was read.
         let padding = config.padding().ok().flatten();
         let id = ModelId { name: config.name.clone(), version: config.version.clone() };
@@ -90,6 +92,7 @@ impl Model {
             batches,
             executions,
             padding,
+            features: features.map(Arc::new),
             ready: AtomicBool::new(false),
         }
     }

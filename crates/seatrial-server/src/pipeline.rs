@@ -20,6 +20,7 @@ use crate::{
     drain::Stage,
     events::{Event, Loaded, tell},
     executors::{self, Load},
+    features::Features,
     metrics::ServerMetrics,
     model::{Catalog, Figures, Model},
 };
@@ -44,7 +45,7 @@ impl Refusal {
         Self { exit_code: 3, error: error.into(), hint: Some(hint.into()) }
     }
 
-    fn wrong(error: impl Into<String>) -> Self {
+    pub(crate) fn wrong(error: impl Into<String>) -> Self {
         Self { exit_code: 2, error: error.into(), hint: None }
     }
 }
@@ -234,7 +235,8 @@ fn assemble(config: &Config) -> Result<(Arc<Door>, Vec<Arc<Model>>), Refusal> {
     let mut models = Vec::new();
     for model in &config.models {
         let figures = Figures::register(&registry, model, &edges)?;
-        models.push(Arc::new(Model::new(model.clone(), figures)));
+        let features = Features::load(&registry, model)?;
+        models.push(Arc::new(Model::new(model.clone(), figures, features)));
     }
     let catalog = Catalog::new(models.clone());
     let door = Door::new(config.limits.clone(), catalog, registry, metrics);

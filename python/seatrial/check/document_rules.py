@@ -19,6 +19,7 @@ from seatrial.contract import (
     Resources,
     Serving,
     Slo,
+    column_problems,
     file_sha256,
     path_problem,
 )
@@ -230,11 +231,12 @@ def _features(view: View) -> list[Finding]:
     if spec is None or signature is None:
         return []
     names = {t.name for t in signature.inputs}
-    return [
+    uncovered = [finding("FEA002", "features.yaml", text) for text in column_problems(spec, signature)[:20]]
+    return uncovered + [
         finding(
             "FEA001",
             "features.yaml",
-            f"field `{f.field:.60}` feeds `{f.tensor:.60}`, which is no input",
+            f"feature {i} (field `{f.field or 'none'!s:.60}`) feeds `{f.tensor:.60}`, which is no input",
             line=view.line("features.yaml", "features", i, "tensor"),
         )
         for i, f in enumerate(spec.features)

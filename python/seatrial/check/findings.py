@@ -156,6 +156,7 @@ SMP004 | warning | algorithm | There are no golden rows | `seatrial init --sampl
 SMP005 | note | algorithm | Only the first samples were judged | level L stops after a bounded number of lines
 SMP006 | note | algorithm | The samples are synthetic | replace them by real requests
 FEA001 | error | algorithm | A feature feeds no input of the model | name an input of signature.yaml
+FEA002 | error | algorithm | A column of an input is not filled by one feature | fill every column of every input once
 EVI001 | warning | infra | Evidence belongs to another model file | probe anew; evidence of another file is not used
 EVI002 | note | both | The package is a DRAFT | a trial writes evidence; a draft cannot enter a canary
 """)

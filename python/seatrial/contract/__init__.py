@@ -2,7 +2,7 @@
 
 from seatrial.contract.card import CARD_SECTIONS, Card, FrontMatter, Question, find_questions, parse_card
 from seatrial.contract.environment import Environment
-from seatrial.contract.features import FeatureSpec, resolve_features
+from seatrial.contract.features import FeatureSpec, column_problems, resolve_features
 from seatrial.contract.files import file_problems, package_files, path_problem
 from seatrial.contract.identity import Identity, Task
 from seatrial.contract.manifest import (
@@ -90,6 +90,7 @@ __all__ = [
     "TensorSpec",
     "Tolerance",
     "WireRequest",
+    "column_problems",
     "fail",
     "file_problems",
     "file_sha256",

@@ -5,15 +5,17 @@ What a step does is the native code's business; here is which options it takes a
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from seatrial.contract.signature import Signature
+from seatrial.contract.signature import FreeDim, Signature
 from seatrial.contract.strict import Document, Name, Strict, Text
 from seatrial.errors import ContractError
 
-__all__ = ["Feature", "FeatureSpec", "resolve_features"]
+__all__ = ["Feature", "FeatureSpec", "column_problems", "resolve_features"]
 
 Index = Annotated[int, Field(strict=True, ge=-(1 << 63), lt=1 << 63)]
 Count = Annotated[int, Field(strict=True, ge=0, le=1 << 40)]
@@ -22,6 +24,9 @@ Number = Whole | Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
 Side = Literal["left", "right"]
 OFFSET = "Added to the index."
+
+# More columns than this are no features of a request but a mistake, and would take long to look through.
+MOST_COLUMNS = 1 << 22
 
 
 class Slice(Strict):
@@ -288,6 +293,7 @@ class FeatureSpec(Document):
 
 def resolve_features(spec: FeatureSpec, signature: Signature) -> dict[str, Any]:
     """The form that the native code reads: the steps, and the tensors that they fill, in the order of the signature."""
+    _check_lengths(spec, signature)
     return {
         "tensors": [_target(tensor) for tensor in signature.resolved()["inputs"]],
         "missing_texts": spec.missing_texts,
@@ -296,6 +302,62 @@ def resolve_features(spec: FeatureSpec, signature: Signature) -> dict[str, Any]:
             for f in spec.features
         ],
     }
+
+
+def column_problems(spec: FeatureSpec, signature: Signature) -> list[str]:
+    """What of the model's inputs is filled by no feature, or by several; features of no input are left out."""
+    if sum(map(_width, spec.features)) > MOST_COLUMNS:
+        return [f"the features fill more than {MOST_COLUMNS} columns"]
+    written = Counter(place for feature in spec.features for place in _places(feature))
+    found = []
+    for tensor in signature.inputs:
+        inner = tensor.dims[1:]
+        sizes = [size for size in inner if isinstance(size, int)]
+        width = math.prod(sizes) if len(sizes) == len(inner) else None
+        if width is not None and width > MOST_COLUMNS:
+            found.append(f"input `{tensor.name}` has {width} columns: features fill {MOST_COLUMNS} at most")
+            continue
+        columns = {column for name, column in written if name == tensor.name}
+        expected = {None} if width is None else set(range(width))
+        for column in sorted(columns ^ expected, key=lambda c: -1 if c is None else c):
+            what = "the tokens" if column is None else f"column {column}"
+            found.append(
+                f"{what} of input `{tensor.name}`: {'no feature' if column in expected else 'none exists'}"
+            )
+        twice = sorted(str(column) for column in columns & expected if written[tensor.name, column] > 1)
+        found += [f"column {column} of input `{tensor.name}`: more than one feature" for column in twice]
+    return found
+
+
+def _places(feature: Feature) -> list[tuple[str, int | None]]:
+    """The columns that a feature fills, None for whole rows of tokens."""
+    last = feature.steps[-1] if feature.steps else None
+    if isinstance(last, Tokenizer):
+        return [(name, None) for name in (feature.tensor, last.mask, last.type_ids) if name is not None]
+    first = feature.column or 0
+    indicator = [feature.missing.column] if isinstance(feature.missing, MissingIndicator) else []
+    return [(feature.tensor, column) for column in (*range(first, first + _width(feature)), *indicator)]
+
+
+def _width(feature: Feature) -> int:
+    last = feature.steps[-1] if feature.steps else None
+    return last.size if isinstance(last, MultiHot) else last.length if isinstance(last, Sequence) else 1
+
+
+def _check_lengths(spec: FeatureSpec, signature: Signature) -> None:
+    """No tokenizer gives more tokens than the model takes."""
+    bounds = {
+        t.name: t.dims[1].max for t in signature.inputs if len(t.dims) == 2 and isinstance(t.dims[1], FreeDim)
+    }
+    for feature in spec.features:
+        most = bounds.get(feature.tensor)
+        for step in feature.steps:
+            if isinstance(step, Tokenizer) and most is not None and step.max_length > most:
+                raise ContractError(
+                    f"field `{feature.field}`: `max_length` is {step.max_length}, and `{feature.tensor}` takes {most}",
+                    hint="lower `max_length`, or raise `max` in signature.yaml if the model takes more",
+                    file="features.yaml",
+                )
 
 
 def _target(tensor: dict[str, Any]) -> dict[str, Any]:

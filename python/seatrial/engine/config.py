@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial import settings
-from seatrial.contract import Package
+from seatrial.contract import Package, resolve_features
 from seatrial.engine.cpu import CpuLimit, cpu_limit
 from seatrial.engine.runtime import find_runtime
 from seatrial.errors import UsageError
@@ -95,7 +95,16 @@ def _model(package: Package, options: EngineOptions, limit: CpuLimit) -> dict[st
         "measure_ms": 0 if serving.batching.measure == "off" else round(serving.batching.measure.ms),
         "timeout_ms": max(1, round(serving.timeout.ms)),
         "latency_buckets_ms": _edges(package),
+        **_features(package),
     }
+
+
+def _features(package: Package) -> dict[str, Any]:
+    """How raw fields become inputs, where the package says so."""
+    if package.features is None:
+        return {}
+    spec = resolve_features(package.features, package.signature)
+    return {"features": {"folder": str(package.root), "spec": spec}}
 
 
 def _threads(package: Package, options: EngineOptions, limit: CpuLimit) -> tuple[int, int]:

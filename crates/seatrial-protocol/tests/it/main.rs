@@ -13,6 +13,7 @@ mod codings;
 mod decoding;
 mod descriptions;
 mod hostile;
+mod predictions;
 mod refusals;
 mod round_trips;
 mod shared_cases;

@@ -31,16 +31,16 @@ const DIGEST: HeaderName = HeaderName::from_static("seatrial-model-digest");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 /// Bytes that are decoded or encoded on the IO thread itself: about a millisecond of work.
-const INLINE_BYTES: usize = 256 << 10;
+pub(super) const INLINE_BYTES: usize = 256 << 10;
 
 /// No deadline lies further off, whatever a client asks for.
-const LONGEST: Duration = Duration::from_hours(24);
+pub(super) const LONGEST: Duration = Duration::from_hours(24);
 
-/// An infer request that goes well, on its way to the bytes of its answer.
-struct Answered {
-    body: InferBody,
-    coding: Option<&'static str>,
-    rows: usize,
+/// A request that goes well, on its way to the bytes of its answer.
+pub(super) struct Answered {
+    pub(super) body: InferBody,
+    pub(super) coding: Option<&'static str>,
+    pub(super) rows: usize,
 }
 
 /// Answers an inference request, and tells what is to be counted of it.
@@ -56,6 +56,16 @@ pub(super) async fn infer(
     };
     hand.requests = model.metrics.requests.clone();
     let result = run(hand, &model, (headers, body), &mut stages).await;
+    finish(hand, (headers, &model), result, stages)
+}
+
+/// The answer to a request that came to a model, and what is to be counted of it.
+pub(super) fn finish(
+    hand: &mut InHand,
+    (headers, model): (&HeaderMap, &Model),
+    result: Result<Answered>,
+    mut stages: Stages,
+) -> (Response<Whole>, Option<Inference>) {
     hand.submitted = false;
     let (mut response, rows) = match result {
         Ok(answered) => {
@@ -65,7 +75,7 @@ pub(super) async fn infer(
         Err(error) => (refusal(&error), 0),
     };
     stages.mark(Stage::Encode, Instant::now());
-    on_request(headers, &mut response, &model, &stages);
+    on_request(headers, &mut response, model, &stages);
     (response, Some(Inference { metrics: model.metrics.clone(), stages, rows }))
 }
 
@@ -96,7 +106,12 @@ async fn run(
 
 /// Refuses a request whose body was not read yet, when what waits leaves no time for it. A time-out that only the body
 /// tells is not known here, so a client that wants longer than the model's own says so in the header.
-fn refuse_unread(model: &Model, headers: &HeaderMap, body: &Incoming, started: Instant) -> Result<()> {
+pub(super) fn refuse_unread(
+    model: &Model,
+    headers: &HeaderMap,
+    body: &Incoming,
+    started: Instant,
+) -> Result<()> {
     let timeout = header_timeout(headers)?.unwrap_or(model.timeout()).min(LONGEST);
     let bytes = hyper::body::Body::size_hint(body).exact().and_then(|n| usize::try_from(n).ok());
     model.queue.would_refuse(bytes.unwrap_or_default(), started + timeout).map_or(Ok(()), Err)
@@ -112,16 +127,25 @@ async fn execute(
     let deadline = request.deadline;
     model.queue.submit(request).map_err(|(_, error)| error)?;
     hand.submitted = true;
+    let Reply { outcome, stages: marked } = wait(hand, deadline, stages.started(), answer).await?;
+    *stages = marked;
+    stages.mark(Stage::CopyOut, Instant::now());
+    outcome
+}
+
+/// The reply to a request that is queued.
+pub(super) async fn wait(
+    hand: &InHand,
+    deadline: Instant,
+    started: Instant,
+    answer: oneshot::Receiver<Reply>,
+) -> Result<Reply> {
     match timeout_at(deadline.into(), answer).await {
-        Ok(Ok(Reply { outcome, stages: marked })) => {
-            *stages = marked;
-            stages.mark(Stage::CopyOut, Instant::now());
-            outcome
-        }
+        Ok(Ok(reply)) => Ok(reply),
         Ok(Err(_)) => Err(Error::internal("the executor dropped the request without a reply")),
         Err(_) => {
             hand.door.abandoned.notify_one();
-            let ms = deadline.saturating_duration_since(stages.started()).as_millis();
+            let ms = deadline.saturating_duration_since(started).as_millis();
             Err(Error::new(Code::DeadlineExceeded, format!("no answer within the deadline of {ms} ms")))
         }
     }
@@ -152,23 +176,31 @@ async fn encode(
     headers: &HeaderMap,
     (shape, outputs): (AnswerShape, Vec<Tensor>),
 ) -> Result<(InferBody, Option<&'static str>)> {
-    let accepts = headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).map(str::to_owned);
+    let compress = compress(headers);
     let heavy = outputs.iter().map(|t| t.data.len()).sum::<usize>() > INLINE_BYTES;
     let model = model.clone();
     let work = move || {
         let InferBody { body, header_length } =
             encode_infer(&model.id, &model.config.signature, &shape, &outputs)?;
-        let (body, coding) = match accepts {
-            Some(accepts) => codings::deflate_answer(&accepts, body),
-            None => (body, None),
-        };
+        let (body, coding) = compress(body);
         Ok((InferBody { body, header_length }, coding))
     };
     aside(heavy, work).await
 }
 
+/// What compresses an answer as the client takes it, and names the coding.
+pub(super) fn compress(
+    headers: &HeaderMap,
+) -> impl FnOnce(Bytes) -> (Bytes, Option<&'static str>) + Send + 'static {
+    let accepts = headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).map(str::to_owned);
+    move |body| match accepts {
+        Some(accepts) => codings::deflate_answer(&accepts, body),
+        None => (body, None),
+    }
+}
+
 /// Runs `work` here, or on a helper thread when it is heavy.
-async fn aside<T: Send + 'static>(
+pub(super) async fn aside<T: Send + 'static>(
     heavy: bool,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -231,7 +263,7 @@ fn deadline(call: &InferCall, headers: &HeaderMap, model: &Model, started: Insta
     Ok(started + timeout.min(LONGEST))
 }
 
-fn header_timeout(headers: &HeaderMap) -> Result<Option<Duration>> {
+pub(super) fn header_timeout(headers: &HeaderMap) -> Result<Option<Duration>> {
     Ok(number(headers, &TIMEOUT_MS)?.map(Duration::from_millis).filter(|t| !t.is_zero()))
 }
 

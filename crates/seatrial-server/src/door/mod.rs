@@ -8,6 +8,7 @@ mod infer;
 pub(crate) mod listener;
 mod openapi;
 mod pages;
+mod predict;
 mod routes;
 mod stream;
 
@@ -213,6 +214,9 @@ async fn respond(
         }
         Ok(Route::Model { name, version, verb: Verb::Infer }) => {
             infer::infer(hand, (&name, version.as_deref()), (&parts.headers, &mut body), stages).await
+        }
+        Ok(Route::Model { name, version, verb: Verb::Predict }) => {
+            predict::predict(hand, (&name, version.as_deref()), (&parts.headers, &mut body), stages).await
         }
         Ok(route) => {
             (page(&hand.door, &route, &mut body).await.unwrap_or_else(|e| answer::refusal(&e)), None)

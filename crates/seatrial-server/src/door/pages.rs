@@ -48,6 +48,9 @@ pub(super) fn ready(door: &Door) -> Response<Whole> {
 }
 
 pub(super) fn metrics(door: &Door) -> Response<Whole> {
+    for features in door.catalog.all().into_iter().filter_map(|model| model.features.as_ref()) {
+        features.count();
+    }
     let mut response = json(door.registry.render());
     response.headers_mut().insert(CONTENT_TYPE, EXPOSITION);
     response
@@ -96,7 +99,7 @@ pub(super) fn model(door: &Door, name: &str, version: Option<&str>, verb: Verb) 
         Verb::Stats if version.is_none() => stats(door.catalog.versions(name)?.iter()),
         Verb::Stats => stats([model].into_iter()),
         // `Infer` has a handler of its own and never comes here.
-        Verb::Metadata | Verb::Infer => {
+        Verb::Metadata | Verb::Infer | Verb::Predict => {
             let versions: Vec<String> =
                 door.catalog.versions(name)?.iter().map(|m| m.config.version.clone()).collect();
             json(model_metadata(&info(model, &versions)))

@@ -24,7 +24,7 @@ pub(crate) enum Route<'a> {
     Metrics,
     /// `/openapi.json`
     OpenApi,
-    /// `/v2/models/M[/versions/V][/what]`
+    /// `/v2/models/M[/versions/V][/what]`, and `/v1/models/M[/versions/V]:predict`
     Model {
         /// The model's name, decoded.
         name: Cow<'a, str>,
@@ -43,13 +43,14 @@ pub(crate) enum Verb {
     Config,
     Stats,
     Infer,
+    Predict,
 }
 
 impl Route<'_> {
     /// The methods that this route takes, for the `Allow` header.
     pub(crate) const fn allow(&self) -> &'static str {
         match self {
-            Self::Model { verb: Verb::Infer, .. } | Self::Index => "POST",
+            Self::Model { verb: Verb::Infer | Verb::Predict, .. } | Self::Index => "POST",
             _ => "GET, HEAD",
         }
     }
@@ -78,6 +79,8 @@ pub(crate) fn route(path: &str) -> Result<Route<'_>> {
         ["openapi.json"] => Ok(Route::OpenApi),
         ["v2", "models", name, "versions", version, rest @ ..] => model(path, name, Some(*version), rest),
         ["v2", "models", name, rest @ ..] => model(path, name, None, rest),
+        ["v1", "models", name, "versions", last] => predict(path, name, Some(*last)),
+        ["v1", "models", last] => predict(path, last, None),
         _ => Err(unknown(path)),
     }
 }
@@ -94,6 +97,18 @@ fn model<'a>(path: &str, name: &'a str, version: Option<&'a str>, rest: &[&str])
     let name = segment(name, "model name")?;
     let version = version.map(|v| segment(v, "version")).transpose()?;
     Ok(Route::Model { name, version, verb })
+}
+
+/// The path of TensorFlow Serving, whose verb hangs on the last segment.
+fn predict<'a>(path: &str, name: &'a str, version: Option<&'a str>) -> Result<Route<'a>> {
+    let bare = |last: &'a str| last.strip_suffix(":predict").ok_or_else(|| unknown(path));
+    let (name, version) = match version {
+        Some(version) => (name, Some(bare(version)?)),
+        None => (bare(name)?, None),
+    };
+    let name = segment(name, "model name")?;
+    let version = version.map(|v| segment(v, "version")).transpose()?;
+    Ok(Route::Model { name, version, verb: Verb::Predict })
 }
 
 fn unknown(path: &str) -> Error {
@@ -160,6 +175,9 @@ mod tests {
             ("/v2/models/%F0%9F%98%80/ready", of_model("\u{1f600}", None, Verb::Ready)),
             ("/v2/models/m/versions/1.0.0/infer/", of_model("m", Some("1.0.0"), Verb::Infer)),
             ("/v2/models/m/versions/1", of_model("m", Some("1"), Verb::Metadata)),
+            ("/v1/models/m:predict", of_model("m", None, Verb::Predict)),
+            ("/v1/models/a:b:predict/", of_model("a:b", None, Verb::Predict)),
+            ("/v1/models/m/versions/1.0.0:predict", of_model("m", Some("1.0.0"), Verb::Predict)),
         ];
         for (path, expected) in cases {
             assert_eq!(route(path), Ok(expected), "{path}");
@@ -171,7 +189,12 @@ mod tests {
         let cases = [
             ("", Code::NotFound),
             ("/", Code::NotFound),
-            ("/v1/models/m:predict", Code::NotFound),
+            ("/v1/models/m", Code::NotFound),
+            ("/v1/models/m:classify", Code::NotFound),
+            ("/v1/models/m:predict/versions/1", Code::NotFound),
+            ("/v1/models/m/versions/1", Code::NotFound),
+            ("/v1/models/:predict", Code::InvalidArgument),
+            ("/v1/models/m/versions/..:predict", Code::InvalidArgument),
             ("/v2/models//infer", Code::InvalidArgument),
             ("/v2/models/m/versions", Code::NotFound),
             ("/v2/models/m/versions/1/2/infer", Code::NotFound),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Tensors", "golden", "request", "write_lines"]
+__all__ = ["Tensors", "golden", "instances", "request", "write_lines"]
 
 Tensors = Mapping[str, np.ndarray]
 DATATYPES = {"float32": "FP32", "int64": "INT64", "int32": "INT32"}
@@ -18,6 +18,11 @@ DATATYPES = {"float32": "FP32", "int64": "INT64", "int32": "INT32"}
 def request(tensors: Tensors) -> dict[str, Any]:
     """The body of an infer request."""
     return {"inputs": _tensors(tensors)}
+
+
+def instances(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The body of a request of named features."""
+    return {"instances": rows}
 
 
 def golden(inputs: Tensors, outputs: Tensors, tolerance: float) -> dict[str, Any]:

@@ -13,7 +13,18 @@ import numpy as np
 
 from making.wheel import wheel_file
 
-__all__ = ["FIELDS", "GENRES", "HISTORY", "N_TEST", "N_TRAIN", "N_VALID", "Rows", "Vocabularies", "build"]
+__all__ = [
+    "FIELDS",
+    "GENRES",
+    "HISTORY",
+    "N_TEST",
+    "N_TRAIN",
+    "N_VALID",
+    "Rows",
+    "Vocabularies",
+    "build",
+    "ordered_tables",
+]
 
 WHEEL, VERSION = "recbole", "1.2.1"
 FOLDER = "recbole/dataset_example/ml-100k/ml-100k"
@@ -84,11 +95,7 @@ class Rows:
 
 def build() -> tuple[Rows, Vocabularies]:
     """All rows of the installed wheel, with the vocabularies of the training part."""
-    inter = _table("inter")
-    order = sorted(range(len(inter)), key=lambda i: (int(float(inter[i][3])), i))
-    inter = [inter[i] for i in order]
-    users = {row[0]: row for row in _table("user")}
-    items = {row[0]: row for row in _table("item")}
+    inter, users, items = ordered_tables()
     genres = {key: [g for g in GENRES if g in row[3].split()] for key, row in items.items()}
     train = inter[:N_TRAIN]
     vocabularies = Vocabularies(*(sorted({r[c] for r in train}, key=int) for c in (0, 1)))
@@ -106,6 +113,15 @@ def build() -> tuple[Rows, Vocabularies]:
         user=np.array([int(r[0]) for r in inter]),
         item=np.array([int(r[1]) for r in inter]),
     ), vocabularies
+
+
+def ordered_tables() -> tuple[list[list[str]], dict[str, list[str]], dict[str, list[str]]]:
+    """The wheel's interactions, oldest first, and its users and items by id."""
+    inter = _table("inter")
+    order = sorted(range(len(inter)), key=lambda i: (int(float(inter[i][3])), i))
+    users = {row[0]: row for row in _table("user")}
+    items = {row[0]: row for row in _table("item")}
+    return [inter[i] for i in order], users, items
 
 
 def _table(kind: str) -> list[list[str]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from making.movie_ctr.features import N_TEST, N_TRAIN, N_VALID, Rows, build
-from making.wire import Tensors, golden, request, write_lines
+from making.movie_ctr.raw import raw_instances
+from making.wire import Tensors, golden, instances, request, write_lines
 
 __all__ = ["prepare"]
 
@@ -35,6 +36,8 @@ def prepare(folder: Path) -> None:
             for i in range(0, N_TEST, N_TEST // N_GOLDEN)
         ),
     )
+    places = range(N_TRAIN + N_VALID, N_TRAIN + N_VALID + N_TEST, N_TEST // N_REQUESTS)
+    write_lines(samples / "features.jsonl", (instances([row]) for row in raw_instances(rows, places)))
     for name, words in vocabularies._asdict().items():
         _write(folder / "vocab" / f"{name}.txt", ["unknown", *words])
     _write(folder / "evaluation" / "labels.csv", ["liked,user,new_user,new_film", *_labels(test)])

@@ -11,7 +11,7 @@ from making.text_embedding.graph import encoder_graph
 from making.text_embedding.texts import sample_texts
 from making.text_embedding.weights import load_weights, model_folder
 from making.text_embedding.wordpiece import WordPiece
-from making.wire import Tensors, golden, request, write_lines
+from making.wire import Tensors, golden, instances, request, write_lines
 
 __all__ = ["GOLDEN_STEP", "MOST_TOKENS", "inputs", "prepare"]
 
@@ -25,14 +25,16 @@ def prepare(folder: Path) -> None:
     for name in ("model", "vocab"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "model" / "model.onnx").write_bytes(encoder_graph(load_weights()))
-    vocabulary = folder / "vocab" / "vocab.txt"
-    shutil.copyfile(model_folder() / "vocab.txt", vocabulary)
-    tokenizer = WordPiece(vocabulary)
-    rows = [inputs([tokenizer.encode(text, MOST_TOKENS)]) for text in sample_texts()]
+    for name in ("vocab.txt", "tokenizer.json"):
+        shutil.copyfile(model_folder() / name, folder / "vocab" / name)
+    tokenizer = WordPiece(folder / "vocab" / "vocab.txt")
+    texts = sample_texts()
+    rows = [inputs([tokenizer.encode(text, MOST_TOKENS)]) for text in texts]
     path = folder / "evaluation" / "golden_embeddings.csv"
     expected = np.loadtxt(path, delimiter=",", dtype=np.float32, ndmin=2)
     samples = folder / "samples"
     write_lines(samples / "requests.jsonl", (request(row) for row in rows))
+    write_lines(samples / "features.jsonl", (instances([{"text": text}]) for text in texts))
     write_lines(
         samples / "golden.jsonl",
         (

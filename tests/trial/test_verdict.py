@@ -9,12 +9,13 @@ import pytest
 from seatrial.records import FindingRow, GoldenResult, Knee
 from seatrial.trial import Budget, Evidence, judge
 
-from .summaries import load
+from .summaries import load, percentiles
 
 BUDGET = Budget(p50_ms=10, p95_ms=20, p99_ms=25, miss_share=0.001, memory_bytes=300 << 20, peak_per_s=400)
 GOOD = {"hold": load(rate=400, n=8000, p50=2, p95=5, p99=10), "peak_rss_bytes": 100 << 20}
 SLOW = load(rate=400, n=8000, p50=2, p95=5, p99=60)
-SATURATED = load(rate=400, n=8000, p50=2, p95=5, p99=60, saturated=True)
+LATE = load(rate=400, n=8000, p50=2, p95=5, p99=60, saturated=True, service_ms=percentiles(8000, p99=5))
+SLOW_AND_LATE = load(rate=400, n=8000, p50=2, p95=5, p99=60, saturated=True)
 WRONG = GoldenResult(
     rows=50, agreed=48, max_abs_error=0.5, tolerance="t", worst="row 3: output `y`[0] is 1, expected 2"
 )
@@ -30,11 +31,12 @@ def verdict(**changes: Any) -> Any:
         ({}, "pass", ["Yes: at 400/s", "p99", "n=8,000", "25 ms promised"]),
         ({"hold": SLOW}, "fail", ["No: response p99", "60", "promised 25"]),
         ({"peak_rss_bytes": 400 << 20}, "fail", ["memory", "400 MiB", "300 MiB"]),
-        ({"hold": SATURATED, "peak_rss_bytes": 400 << 20, "neighbours_share": 0.9}, "fail", ["No: memory", "400 MiB"]),
+        ({"hold": LATE, "peak_rss_bytes": 400 << 20, "neighbours_share": 0.9}, "fail", ["No: memory", "400 MiB"]),
         ({"peak_rss_bytes": None}, "invalid", ["memory of one instance was not measured"]),
         ({"hold": None}, "invalid", ["was not measured"]),
         ({"hold": SLOW, "neighbours_share": 0.4}, "invalid", ["neighbours used 40%"]),
-        ({"hold": SATURATED}, "invalid", ["generator was saturated"]),
+        ({"hold": LATE}, "invalid", ["generator was saturated"]),
+        ({"hold": SLOW_AND_LATE}, "fail", ["No: response p99"]),
         ({"neighbours_share": 0.4}, "pass", ["Yes"]),
         ({"golden": WRONG}, "fail", ["2 of 50 golden rows disagree", "row 3"]),
         ({"golden": WRONG, "neighbours_share": 0.9}, "fail", ["golden"]),
@@ -77,7 +79,7 @@ def test_next_steps_name_an_owner() -> None:
 def test_a_crowd_of_waiting_requests_is_no_noise_of_the_host() -> None:
     crowded = load(rate=400, n=8000, p50=2, p95=5, p99=60, saturated=True, not_sent=100)
     assert "lower `load.peak`" in verdict(hold=crowded).next_steps[0].text
-    assert "quiet host" in verdict(hold=SATURATED).next_steps[0].text
+    assert "quiet host" in verdict(hold=LATE).next_steps[0].text
 
 
 def test_a_check_error_fails_whatever_was_measured() -> None:

@@ -18,7 +18,7 @@ from seatrial.records import (
     Verdict,
     figure_text,
 )
-from seatrial.trial.knee import Budget, missed
+from seatrial.trial.knee import Budget, generator_held_up, missed
 
 __all__ = ["Evidence", "judge", "promises"]
 
@@ -142,7 +142,7 @@ def judge(budget: Budget, evidence: Evidence) -> Verdict:
     elif heavy:
         # Neither neighbours nor a late generator make the server larger.
         outcome, line = "fail", f"No: {heavy}."
-    elif broken and (disturbed := disturbance(evidence)):
+    elif broken and (disturbed := disturbance(evidence, budget.p99_ms)):
         outcome, line = "invalid", f"No verdict: {disturbed} while {broken[0]}."
     elif broken:
         outcome, line = "fail", f"No: {broken[0]}."
@@ -156,7 +156,7 @@ def judge(budget: Budget, evidence: Evidence) -> Verdict:
         line=line,
         draft=evidence.draft,
         reasons=([wrong] if wrong else []) + broken,
-        next_steps=_next_steps(outcome, evidence),
+        next_steps=_next_steps(outcome, budget, evidence),
         promises=judged,
     )
 
@@ -165,9 +165,9 @@ def _sentence(promise: PromiseResult) -> str:
     return f"{promise.promise}: {promise.measured_text}, promised {promise.limit_text}"
 
 
-def disturbance(evidence: Evidence) -> str:
-    """What disturbed the measurement; empty when nothing did."""
-    if evidence.hold and evidence.hold.generator.saturated:
+def disturbance(evidence: Evidence, limit_ms: float | None) -> str:
+    """What disturbed the measurement; empty when nothing did. `limit_ms` is the promised p99."""
+    if evidence.hold and generator_held_up(evidence.hold, limit_ms):
         return f"the generator was saturated ({evidence.hold.generator.why})"
     if evidence.neighbours_share is not None and evidence.neighbours_share > NOISY_SHARE:
         return f"neighbours used {evidence.neighbours_share:.0%} of this host's CPUs"
@@ -199,7 +199,7 @@ def _pass_line(budget: Budget, evidence: Evidence) -> str:
     return f"Yes: at {rate:g}/s the {figure} response is {measured}{limit}{headroom}."
 
 
-def _next_steps(outcome: str, evidence: Evidence) -> list[NextStep]:
+def _next_steps(outcome: str, budget: Budget, evidence: Evidence) -> list[NextStep]:
     steps = [
         NextStep(owner=f.owner or "both", text=f"{f.code}: {f.text}")
         for f in evidence.findings
@@ -208,7 +208,7 @@ def _next_steps(outcome: str, evidence: Evidence) -> list[NextStep]:
     if evidence.golden and evidence.golden.agreed < evidence.golden.rows:
         steps.append(NextStep(owner="algorithm", text=f"find why {evidence.golden.worst}"))
     if outcome == "invalid":
-        steps.append(NextStep(owner="infra", text=_cure(evidence)))
+        steps.append(NextStep(owner="infra", text=_cure(budget, evidence)))
     if outcome == "fail" and not steps:
         stage = slowest_stage(evidence.hold)
         where = f"; most of the time at p99 is spent in the stage `{stage}`" if stage else ""
@@ -222,9 +222,9 @@ def _next_steps(outcome: str, evidence: Evidence) -> list[NextStep]:
     return steps
 
 
-def _cure(evidence: Evidence) -> str:
+def _cure(budget: Budget, evidence: Evidence) -> str:
     """What makes an invalid measurement a valid one."""
-    if not disturbance(evidence):
+    if not disturbance(evidence, budget.p99_ms):
         return "mend the cause and repeat the trial"
     if evidence.hold and evidence.hold.not_sent:
         return (

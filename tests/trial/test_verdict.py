@@ -76,6 +76,13 @@ def test_next_steps_name_an_owner() -> None:
     assert verdict(draft=True).next_steps[-1].owner == "both"
 
 
+def test_too_much_memory_is_no_matter_of_speed() -> None:
+    heavy = {"peak_rss_bytes": 400 << 20}
+    assert ["memory_per_instance" in s.text for s in verdict(**heavy).next_steps] == [True]
+    assert ["queue" in s.text for s in verdict(**heavy, hold=SLOW).next_steps] == [False, True]
+    assert ["quiet host" in s.text for s in verdict(**heavy, hold=LATE).next_steps] == [False, True]
+
+
 def test_a_crowd_of_waiting_requests_is_no_noise_of_the_host() -> None:
     quick = percentiles(8000, p99=5)
     crowded = load(rate=400, n=8000, p50=2, p95=5, p99=60, saturated=True, not_sent=100, service_ms=quick)

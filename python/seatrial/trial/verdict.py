@@ -156,7 +156,7 @@ def judge(budget: Budget, evidence: Evidence) -> Verdict:
         line=line,
         draft=evidence.draft,
         reasons=([wrong] if wrong else []) + broken,
-        next_steps=_next_steps(outcome, budget, evidence),
+        next_steps=_next_steps(outcome, budget, evidence, {p.promise for p in judged if p.met is False}),
         promises=judged,
     )
 
@@ -199,7 +199,7 @@ def _pass_line(budget: Budget, evidence: Evidence) -> str:
     return f"Yes: at {rate:g}/s the {figure} response is {measured}{limit}{headroom}."
 
 
-def _next_steps(outcome: str, budget: Budget, evidence: Evidence) -> list[NextStep]:
+def _next_steps(outcome: str, budget: Budget, evidence: Evidence, broken: set[str]) -> list[NextStep]:
     steps = [
         NextStep(owner=f.owner or "both", text=f"{f.code}: {f.text}")
         for f in evidence.findings
@@ -209,7 +209,13 @@ def _next_steps(outcome: str, budget: Budget, evidence: Evidence) -> list[NextSt
         steps.append(NextStep(owner="algorithm", text=f"find why {evidence.golden.worst}"))
     if outcome == "invalid":
         steps.append(NextStep(owner="infra", text=_cure(budget, evidence)))
-    if outcome == "fail" and not steps:
+    if outcome == "fail" and MEMORY in broken:
+        cure = "serve with fewer executors, or renegotiate `memory_per_instance` in slo.yaml"
+        steps.append(NextStep(owner="infra", text=cure))
+        broken = broken - {MEMORY}
+    if outcome == "fail" and broken and disturbance(evidence, budget.p99_ms):
+        steps.append(NextStep(owner="infra", text=f"for the other promises, {_cure(budget, evidence)}"))
+    elif outcome == "fail" and broken and all(s.owner == "infra" for s in steps):
         stage = slowest_stage(evidence.hold)
         where = f"; most of the time at p99 is spent in the stage `{stage}`" if stage else ""
         steps.append(NextStep(owner="infra", text=f"raise capacity or renegotiate the budget{where}"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from seatrial import __version__
-from seatrial.errors import SeatrialError
+from seatrial.errors import MissingError, SeatrialError
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -51,7 +51,20 @@ def main() -> None:
     try:
         app(prog_name="seatrial")
     except SeatrialError as error:
-        click.echo(f"error[{error.code}]: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
-        sys.exit(error.exit_code)
+        _end(error)
+    except OSError as error:
+        _end(_refused_here(error))
+
+
+def _refused_here(error: OSError) -> MissingError:
+    """What the operating system refused and no room has put into words of its own."""
+    reason = error.strerror or str(error)
+    text = reason if error.filename is None else f"`{error.filename}`: {reason}"
+    return MissingError(text, hint="see that the folder is there, has room and may be written to")
+
+
+def _end(error: SeatrialError) -> NoReturn:
+    click.echo(f"error[{error.code}]: {error.message}", err=True)
+    if error.hint:
+        click.echo(f"hint: {error.hint}", err=True)
+    sys.exit(error.exit_code)

@@ -14,6 +14,9 @@ from seatrial.contract import API_VERSION, Task
 
 __all__ = ["Draft", "draft_files"]
 
+# What would be markup in the card, and what stands for it there.
+_MARKUP = str.maketrans({"|": "/", "<": "\u2039", ">": "\u203a"})
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -210,7 +213,7 @@ def _card(draft: Draft) -> str:
     samples = (
         "made up by the program (`x-origin: synthetic`)" if draft.synthetic else "given to `seatrial init`"
     )
-    changes = "".join(f"- Changed after export: {what}.\n" for what, _ in draft.changes)
+    changes = "".join(f"- Changed after export: {_inline(what)}.\n" for what, _ in draft.changes)
     return f"""---
 library_name: onnx
 tags: [seatrial]
@@ -260,13 +263,19 @@ def _tensor_table(draft: Draft) -> str:
         for t in tensors:
             shape = ", ".join(str(d.size if d.name is None else d.name) for d in t.dims)
             legal = f"{t.range[0]} to {t.range[1]}" if t.range else ""
-            rows.append(f"| {side} | `{_inline(t.name)}` | {t.datatype} | [{shape}] | {legal} |")
+            rows.append(f"| {side} | `{_label(t.name)}` | {t.datatype} | [{shape}] | {legal} |")
     return "\n".join(rows)
 
 
 def _inline(text: str) -> str:
-    """A text that cannot end a table cell, a code span or a generated block."""
-    return " ".join(text.replace("|", "/").replace("<!--", "").replace("-->", "").split())[:300].rstrip(".")
+    """A text of the file on one line that can neither end a table cell nor hold markup."""
+    plain = "".join(c if c.isprintable() else " " for c in text).translate(_MARKUP)
+    return " ".join(plain.split())[:300].rstrip(".")
+
+
+def _label(text: str) -> str:
+    """A name of the file, which cannot end a code span either."""
+    return _inline(text.replace("`", "'"))
 
 
 def _sizes(facts: ModelFacts) -> str:
@@ -277,7 +286,7 @@ def _sizes(facts: ModelFacts) -> str:
             if facts.external
             else ""
         ),
-        f"- Operators: {', '.join(f'{op} {n}' for op, n in list(facts.operators.items())[:12])}",
+        f"- Operators: {', '.join(f'{_label(op)} {n}' for op, n in list(facts.operators.items())[:12])}",
     ]
     work = facts.work
     if work is None:
@@ -285,10 +294,10 @@ def _sizes(facts: ModelFacts) -> str:
             [*lines, "- Floating-point operations: not countable, the graph's shapes cannot be inferred"]
         )
     at = (
-        ", ".join(f"{n} = {v}" for n, v in work.at.items() if not n.startswith("~"))
+        ", ".join(f"{_label(n)} = {v}" for n, v in work.at.items() if not n.startswith("~"))
         or "the sizes of the first sample"
     )
-    missing = ", ".join(f"{op} {n}" for op, n in work.not_counted.items()) or "nothing"
+    missing = ", ".join(f"{_label(op)} {n}" for op, n in work.not_counted.items()) or "nothing"
     lines.append(
         f"- Floating-point operations of one request: {work.flops:,} at {at}; not counted: {missing}"
     )

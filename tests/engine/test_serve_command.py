@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import signal
 import socket
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.check import init_package
+from seatrial.contract import write_manifest
 from tests.engine import tiny
 from tests.engine.client import Connection, ask, infer, raw_request
 
@@ -139,3 +141,16 @@ def test_a_dry_run_prints_the_configuration_and_starts_nothing(packages: tuple[P
     assert config["listen"]["port"] == 8000
     assert config["drain"]["grace_ms"] == 500
     assert (config["models"][0]["executors"], config["models"][0]["intra_op_threads"]) == (2, 1)
+
+
+def test_a_package_that_does_not_hold_is_not_served(doubling: Path, tmp_path: Path) -> None:
+    """The runtime sees no byte of a package of which `check` says no, whatever its manifest says."""
+    package = init_package(doubling, tmp_path / "doubling")
+    (package / "vocabulary.bin").write_bytes(pickle.dumps({"a": 1}))
+    write_manifest(package)
+    command = [SEATRIAL, "serve", str(package), "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error[contract]: vocabulary.bin: "), ended.stderr
+    assert "hint: " in ended.stderr
+    assert "listening" not in ended.stderr

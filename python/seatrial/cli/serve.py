@@ -6,11 +6,14 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from seatrial.errors import EngineError
+from seatrial.errors import ContractError, EngineError
+
+if TYPE_CHECKING:
+    from seatrial.contract import Package
 
 __all__ = ["command"]
 
@@ -35,14 +38,26 @@ __all__ = ["command"]
 @click.option("--dry-run", is_flag=True, help="Print the resolved configuration and start nothing.")
 def command(packages: tuple[Path, ...], dry_run: bool, **options: Any) -> None:
     """Serve packages over HTTP with the Open Inference Protocol until SIGTERM or Ctrl-C."""
-    from seatrial.contract import load_package
     from seatrial.engine import EngineOptions, resolve
 
-    config = resolve([load_package(path) for path in packages], EngineOptions(**options))
+    config = resolve([_sound(path) for path in packages], EngineOptions(**options))
     if dry_run:
         click.echo(json.dumps(config, indent=2))
     else:
         sys.exit(_serve(config))
+
+
+def _sound(path: Path) -> Package:
+    """A package without errors: its rules are held before the runtime sees a byte of it."""
+    from seatrial.check import check_package
+    from seatrial.contract import load_package
+
+    package = load_package(path)
+    errors = [found for found in check_package(path).findings if found.severity == "error"]
+    if errors:
+        more = f" (and {len(errors) - 1} more of `seatrial check`)" if len(errors) > 1 else ""
+        raise ContractError(f"{errors[0].where()}: {errors[0].text}{more}", hint=errors[0].hint)
+    return package
 
 
 def _serve(config: dict[str, Any]) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tritonclient.http as triton
 
-from seatrial.bench import Body, binary_bodies, file_bodies, json_bodies
+from seatrial.bench import Body, binary_bodies, bodies, file_bodies, json_bodies
 from seatrial.bench.bodies import write_bodies
 from seatrial.errors import MissingError, UsageError
 
@@ -93,3 +93,9 @@ def test_the_file_is_laid_out_as_documented(tmp_path: Path) -> None:
     assert (tmp_path / "bodies.bin").read_bytes() == struct.pack("<II", len(head), 3) + head + b"xyz" + bytes(
         8
     )
+
+
+def test_a_body_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "LARGEST_BODY_BYTES", 1000)
+    with pytest.raises(UsageError, match="`/dev/zero` has more than 1000 bytes"):
+        file_bodies([Path("/dev/zero")])

@@ -14,6 +14,9 @@ from seatrial.errors import MissingError, UsageError
 
 __all__ = ["binary_bodies", "file_bodies", "json_bodies", "write_bodies"]
 
+# A file may be a pipe or a device that never ends.
+LARGEST_BODY_BYTES = 1 << 30
+
 JSON_TYPE = ("Content-Type", "application/json")
 
 # Protocol name -> the little-endian type of numpy. BF16 and BYTES are written by hand.
@@ -120,8 +123,11 @@ def _flat(data: Any) -> Iterator[Any]:
 
 def _file_body(path: Path, content_type: str | None) -> Body:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(LARGEST_BODY_BYTES + 1)
     except OSError as error:
         raise MissingError(f"the body `{path}` cannot be read: {error.strerror}") from error
+    if len(data) > LARGEST_BODY_BYTES:
+        raise UsageError(f"the body `{path}` has more than {LARGEST_BODY_BYTES} bytes")
     kind = content_type or ("application/json" if path.suffix == ".json" else "application/octet-stream")
     return Body(data, (("Content-Type", kind),))

@@ -77,3 +77,10 @@ def test_bounds_cover_the_true_quantile() -> None:
 def test_no_samples_are_no_figures() -> None:
     empty = percentiles([])
     assert (empty.n, empty.max, empty.p99.value, empty.p99.needs) == (0, None, None, 662)
+
+
+def test_the_bounds_are_the_published_ranks() -> None:
+    """Of 10,000 samples the 77th largest bounds the p99 from above (the rule's own number), the lower likewise."""
+    p99 = percentiles(np.arange(1, 10_001)).p99
+    assert p99.upper == 10_001 - 77
+    assert p99.lower == tail_count(10_000, 0.99)

@@ -116,3 +116,11 @@ def test_an_empty_run_has_counts_and_no_figures(tmp_path: Path) -> None:
 def test_a_folder_without_a_run_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="holds no run"):
         summarise(tmp_path)
+
+
+def test_offered_counts_what_was_due_and_achieved_what_came_in_time(tmp_path: Path) -> None:
+    rows = [Row(0, 0, 10)] * 50 + [Row(0, 0, 1500)] * 30 + [Row(0, None, 900, NOT_SENT)] * 20
+    found = summarise(write_run(tmp_path, [rows], duration_s=1, done=finished(rows)))
+    assert found.sent == 80
+    assert found.offered_per_s == 100, "also what could not be sent was offered"
+    assert found.achieved_per_s == 50, "answers after the end do not raise the rate"

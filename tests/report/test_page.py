@@ -9,6 +9,7 @@ import pytest
 
 from seatrial.records import PackageRef
 from seatrial.report import render
+from seatrial.report.markup import el
 from tests.report.conftest import Rendered
 from tests.report.reading import PERCENTILE, Page
 from tests.report.sample_record import sample_record
@@ -102,3 +103,7 @@ def test_the_same_record_gives_the_same_bytes(rendered: Rendered, tmp_path: Path
     again = render(rendered.record, rendered.folder, out=tmp_path)
     for suffix, path in again.items():
         assert path.read_text(encoding="utf-8") == rendered.text(suffix)
+
+
+def test_an_attribute_ends_where_it_should() -> None:
+    assert el("p", "", title="\"'><script>") == '<p title="&quot;&#x27;&gt;&lt;script&gt;"></p>'

@@ -35,6 +35,7 @@ def golden(*outputs: dict[str, Any]) -> Golden:
         (output([True], "BOOL"), output([False], "BOOL"), False),
         (output([[1.0], [2.0]], shape=[2, 1]), output([1.0, 2.0], shape=[2, 1]), True),
         (output([1.0, 2.0], shape=[2, 1]), output([1.0, 2.0], shape=[1, 2]), False),
+        (output([1.0, 2.0], shape=[2]), output([1.0], shape=[2]), False),
     ],
 )
 def test_agreement(want: dict[str, Any], got: dict[str, Any], agrees: bool) -> None:

@@ -53,6 +53,14 @@ def test_outcome_and_sentence(changes: dict[str, Any], outcome: str, words: list
     assert found.line.count("\n") == 0
 
 
+def test_a_promise_holds_when_its_bound_does() -> None:
+    """p99 of 24 ms with an interval up to 26.4 ms is not certain to lie under 25 ms."""
+    found = verdict(hold=load(rate=400, n=8000, p50=2, p95=5, p99=24))
+    assert found.outcome == "fail"
+    assert [p.promise for p in found.promises if not p.met] == ["response p99"]
+    assert verdict(hold=load(rate=400, n=8000, p50=2, p95=5, p99=22.5)).outcome == "pass"
+
+
 def test_no_promise_is_no_verdict() -> None:
     nothing = Budget(None, None, None, None, None, None)
     assert judge(nothing, Evidence(**GOOD)).outcome == "invalid"

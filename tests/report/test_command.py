@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -80,11 +80,12 @@ def test_a_million_requests_take_under_five_seconds(tmp_path: Path) -> None:
     load = phase.load.model_copy(update=figures)
     payload = record.payload.model_copy(update={"phases": [phase.model_copy(update={"load": load})]})
     (tmp_path / "record.json").write_text(record.model_copy(update={"payload": payload}).model_dump_json())
-    started = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = seatrial("report", tmp_path)
-    took = time.monotonic() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert done.returncode == 0, done.stderr
     derived = json.loads((tmp_path / "report.json").read_text())["derived"]
     assert all(curve["every_request"] and curve["n"] == count for curve in derived["curves"])
     assert sum(slot["n"] for slot in derived["slots"]) == count
-    assert took < 5, f"{took:.1f} s for {count:,} requests on this host"
+    assert took < 5, f"{took:.1f} s of processor time for {count:,} requests on this host"

@@ -73,12 +73,18 @@ fn tensor_metadata(spec: &TensorSpec) -> Value {
         parameters.insert("labels".into(), json!(labels));
     }
     if let Some((low, high)) = spec.range {
-        parameters.insert("range".into(), json!([low, high]));
+        parameters.insert("range".into(), json!([bound(spec.datatype, low), bound(spec.datatype, high)]));
     }
     if let (false, Some(object)) = (parameters.is_empty(), tensor.as_object_mut()) {
         object.insert("parameters".into(), Value::Object(parameters));
     }
     tensor
+}
+
+/// A bound of a range as its type writes numbers: `7`, not `7.0`, for a whole number type.
+fn bound(datatype: DataType, value: f64) -> Value {
+    let float = matches!(datatype, DataType::F16 | DataType::BF16 | DataType::F32 | DataType::F64);
+    if float || value.fract() != 0.0 { json!(value) } else { json!(value as i64) }
 }
 
 const fn mode_name(mode: BatchMode) -> &'static str {

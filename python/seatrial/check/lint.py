@@ -81,6 +81,11 @@ def check_package(path: Path | str, level: str = "L") -> CheckReport:
         raise MissingError(
             f"there is no package folder `{path}`", hint="`seatrial init MODEL.onnx` writes one"
         )
+    if not any((root / file).exists() for file in (*FILES, MANIFEST)):
+        raise MissingError(
+            f"`{path}` is no package: it has none of a package's files",
+            hint="`seatrial init MODEL.onnx` writes one; its folder holds `seatrial.yaml`",
+        )
     reading = _read(root)
     view, found = reading.view, reading.findings
     found += hidden_code_findings(root)

@@ -59,15 +59,24 @@ def _walk(root: Path) -> list[tuple[str, os.stat_result]]:
     folders = [""]
     while folders:
         folder = folders.pop()
-        with os.scandir(root / folder) as entries:
-            for entry in entries:
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                if path == ".git":
-                    continue
+        for path, entry in _entries(root, folder):
+            try:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
                 else:
                     found.append((path, entry.stat(follow_symlinks=False)))
-                if len(found) > MAX_FILES:
-                    return sorted(found, key=lambda f: f[0])
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            if len(found) > MAX_FILES:
+                return sorted(found, key=lambda f: f[0])
     return sorted(found, key=lambda f: f[0])
+
+
+def _entries(root: Path, folder: str) -> list[tuple[str, os.DirEntry[str]]]:
+    """What a folder of the package holds, with paths relative to the package; nothing when it may not be read."""
+    try:
+        with os.scandir(root / folder) as entries:
+            listed = [(f"{folder}/{entry.name}" if folder else entry.name, entry) for entry in entries]
+    except (FileNotFoundError, PermissionError):
+        return []
+    return [(path, entry) for path, entry in listed if path != ".git"]

@@ -44,16 +44,16 @@ fn the_server_says_only_what_it_has() {
 
 #[test]
 fn metadata_shows_free_dimensions_and_why_it_is_batched() {
-    let mut signature = echo(DataType::Bytes, &["batch<64", "2"]);
+    let mut signature = echo(DataType::I64, &["batch<64", "2"]);
     signature.outputs[0].labels = Some(vec!["a".into(), "b".into()]);
-    signature.inputs[0].range = Some((0.0, 7.5));
+    signature.inputs[0].range = Some((0.0, 7.0));
     let metadata = described(&signature, BatchMode::EqualLength, model_metadata);
     assert_eq!(
         metadata,
         json!({
             "name": "ctr", "versions": ["1"], "platform": "onnxruntime_onnx",
-            "inputs": [{"name": "x", "datatype": "BYTES", "shape": [-1, 2], "parameters": {"range": [0.0, 7.5]}}],
-            "outputs": [{"name": "y", "datatype": "BYTES", "shape": [-1, 2], "parameters": {"labels": ["a", "b"]}}],
+            "inputs": [{"name": "x", "datatype": "INT64", "shape": [-1, 2], "parameters": {"range": [0, 7]}}],
+            "outputs": [{"name": "y", "datatype": "INT64", "shape": [-1, 2], "parameters": {"labels": ["a", "b"]}}],
             "parameters": {"batching": "equal-length", "batching_why": "rows independent", "max_rows": 64,
                            "digest": "abc", "semantic_version": "1.0.0"},
         })

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.contract import write_manifest
+from seatrial.contract import load_package, write_manifest
 from seatrial.errors import ContractError
 from seatrial.records import Event, Record, TrialPayload, load_record, read_stream, read_system
-from seatrial.trial import TrialOptions, TrialResult, run_trial
+from seatrial.trial import TrialOptions, TrialResult, keep_evidence, run_trial
 
 from .conftest import SHORT, promise
 
@@ -79,6 +79,19 @@ def test_a_trial_keeps_everything_it_found(make_package: MakePackage, tmp_path: 
     # The share of stages in the answers is whole: the server's own sum is its total by construction.
     assert {"queue", "run"} <= set(hold.load.stages_ms)
     assert children_of(tmp_path) == []
+
+
+def test_a_kept_record_ends_the_draft(make_package: MakePackage, tmp_path: Path) -> None:
+    package = make_package()
+    assert load_package(package).is_draft
+    result = sail(package, tmp_path / "records")
+    digest = load_package(package).digest
+    file = keep_evidence(result, package)
+    assert Record.model_validate_json(file.read_bytes()) == load_record(result.folder)
+    kept = load_package(package)
+    assert not kept.is_draft
+    assert kept.digest == digest
+    assert result.verdict.draft
 
 
 def test_a_broken_promise_is_exit_1_or_invalid_on_a_noisy_host(

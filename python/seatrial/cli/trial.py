@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,8 +20,11 @@ __all__ = ["command"]
     "--executors", type=click.IntRange(1, 1024), help="Sessions of the model that run side by side."
 )
 @click.option("--threads", type=click.IntRange(1, 1024), help="Threads of each session.")
+@click.option(
+    "--evidence", is_flag=True, help="Keep the record in PACKAGE/evidence/: it is no draft any more."
+)
 def command(
-    package: Path, profile: str, records_folder: str | None, executors: int | None, threads: int | None
+    package: Path, profile: str, records_folder: str | None, evidence: bool, **engine: int | None
 ) -> None:
     """Take PACKAGE to a measured verdict.
 
@@ -31,7 +35,7 @@ def command(
     from seatrial.engine import EngineOptions
     from seatrial.report import render
     from seatrial.settings import resolve_path
-    from seatrial.trial import TrialOptions, run_trial
+    from seatrial.trial import TrialOptions, keep_evidence, run_trial
     from seatrial.trial import profile as plan_of
 
     plan = plan_of(profile)
@@ -40,7 +44,7 @@ def command(
             records=resolve_path("records", records_folder),
             command=shlex.join(["seatrial", *sys.argv[1:]]),
             watcher=progress.tell,
-            engine=EngineOptions(executors=executors, threads=threads),
+            engine=EngineOptions(**engine),
         )
         result = run_trial(package, plan, options)
     written = render(result.record, result.folder)
@@ -51,4 +55,6 @@ def command(
         click.echo(f"  next, {step.owner}: {step.text}")
     click.echo(f"record  {result.folder}")
     click.echo(f"report  {written['html']}")
+    if evidence:
+        click.echo(f"evidence  {keep_evidence(result, package)}")
     sys.exit(result.exit_code)

@@ -1,6 +1,6 @@
 """The flow before production: check, serve, golden rows, load, verdict, record."""
 
-from seatrial.trial.flow import TrialOptions, TrialResult, budget_of, run_trial
+from seatrial.trial.flow import TrialOptions, TrialResult, budget_of, keep_evidence, run_trial
 from seatrial.trial.golden import ask, compare_golden
 from seatrial.trial.knee import Budget, StepResult, judge_step, knee_of
 from seatrial.trial.plan import PROFILES, Plan, Step, profile
@@ -20,6 +20,7 @@ __all__ = [
     "compare_golden",
     "judge",
     "judge_step",
+    "keep_evidence",
     "knee_of",
     "profile",
     "promises",

@@ -43,7 +43,7 @@ from seatrial.trial.plan import Plan, Step
 from seatrial.trial.sampler import Sampler, absent_signals, neighbours_cpus, summarise_samples
 from seatrial.trial.verdict import Evidence, judge
 
-__all__ = ["TrialOptions", "TrialResult", "budget_of", "run_trial"]
+__all__ = ["TrialOptions", "TrialResult", "budget_of", "keep_evidence", "run_trial"]
 
 # Without a promised peak the steps begin here and double.
 FIRST_RATE_PER_S = 50.0
@@ -96,6 +96,7 @@ class Found:
     environment: dict[str, Any] = field(default_factory=dict)
     status: RecordStatus = "complete"
     stopped: str = ""
+    cure: str = ""
 
 
 def run_trial(root: Path, plan: Plan, options: TrialOptions) -> TrialResult:
@@ -116,10 +117,29 @@ def run_trial(root: Path, plan: Plan, options: TrialOptions) -> TrialResult:
         raise
     except SeatrialError as error:
         found.status, found.stopped = "cut_short", error.message.splitlines()[0]
+        found.cure = error.hint or ""
     log.event("end", found.stopped or "all phases done")
     record = _record(package, plan, options, log, found)
     writer.finish(record)
     return TrialResult(record, writer.folder)
+
+
+def keep_evidence(result: TrialResult, root: Path) -> Path:
+    """Copies the record of a complete trial into the package's evidence/. That folder is outside the manifest."""
+    if result.record.status != "complete" or result.verdict.outcome not in ("pass", "fail"):
+        raise UsageError(
+            f"a trial that ended `{result.verdict.outcome}` is no evidence",
+            hint="repeat it; " + result.verdict.line,
+        )
+    folder = root.absolute() / "evidence"
+    file = folder / f"trial-{result.record.id}.json"
+    try:
+        folder.mkdir(exist_ok=True)
+        with file.open("xb") as target:
+            target.write((result.folder / "record.json").read_bytes())
+    except OSError as error:
+        raise RecordError(f"`{file}` could not be written: {error.strerror or error}") from error
+    return file
 
 
 def _check(package: Package, log: TrialLog, found: Found) -> None:
@@ -353,6 +373,7 @@ def _record(package: Package, plan: Plan, options: TrialOptions, log: TrialLog, 
         findings=found.findings,
         draft=package.is_draft,
         stopped=found.stopped,
+        cure=found.cure,
     )
     batching = package.batching()
     payload = TrialPayload(

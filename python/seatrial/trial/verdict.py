@@ -40,6 +40,7 @@ class Evidence:
     findings: list[FindingRow] = field(default_factory=list)
     draft: bool = False
     stopped: str = ""
+    cure: str = ""
 
 
 def promises(budget: Budget, evidence: Evidence) -> list[PromiseResult]:
@@ -70,7 +71,7 @@ def _latency(quantile: str, limit: float, hold: LoadSummary | None) -> PromiseRe
         measured_text=str(found) if found else "not measured",
         n=found.n if found else None,
         met=None if judged is None else judged <= limit,
-        owner="infra",
+        owner="both",
     )
 
 
@@ -89,7 +90,7 @@ def _misses(limit: float, hold: LoadSummary | None) -> PromiseResult:
         measured_text=text,
         n=hold.intended if hold else None,
         met=None if share is None else share <= limit,
-        owner="infra",
+        owner="both",
     )
 
 
@@ -111,7 +112,7 @@ def _peak(limit: float, hold: LoadSummary | None) -> PromiseResult:
         ),
         n=hold.completed if hold else None,
         met=met,
-        owner="infra",
+        owner="both",
     )
 
 
@@ -123,7 +124,7 @@ def _memory(limit: int, peak: int | None) -> PromiseResult:
         measured=peak,
         measured_text="not measured" if peak is None else f"{peak / MIB:,.0f} MiB resident at the peak",
         met=None if peak is None else peak <= limit,
-        owner="infra",
+        owner="both",
     )
 
 
@@ -222,7 +223,8 @@ def _next_steps(outcome: str, budget: Budget, evidence: Evidence, broken: set[st
     if evidence.draft:
         steps.append(
             NextStep(
-                owner="both", text="the package is a draft: its evidence/ holds no record of a trial yet"
+                owner="both",
+                text="the package is a draft: a trial with `--evidence` keeps its record in evidence/",
             )
         )
     return steps
@@ -231,7 +233,7 @@ def _next_steps(outcome: str, budget: Budget, evidence: Evidence, broken: set[st
 def _cure(budget: Budget, evidence: Evidence) -> str:
     """What makes an invalid measurement a valid one."""
     if not disturbance(evidence, budget.p99_ms):
-        return "mend the cause and repeat the trial"
+        return evidence.cure or "mend the cause and repeat the trial"
     if evidence.hold and evidence.hold.not_sent:
         return (
             "answers came too slowly for so many requests: repeat the trial with a lower `load.peak` in slo.yaml, "

@@ -124,3 +124,4 @@ def test_offered_counts_what_was_due_and_achieved_what_came_in_time(tmp_path: Pa
     assert found.sent == 80
     assert found.offered_per_s == 100, "also what could not be sent was offered"
     assert found.achieved_per_s == 50, "answers after the end do not raise the rate"
+    assert found.goodput_per_s == 50, "what is good is no more than what is achieved"

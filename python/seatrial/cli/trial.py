@@ -23,9 +23,7 @@ __all__ = ["command"]
 @click.option(
     "--evidence", is_flag=True, help="Keep the record in PACKAGE/evidence/: it is no draft any more."
 )
-def command(
-    package: Path, profile: str, records_folder: str | None, evidence: bool, **engine: int | None
-) -> None:
+def command(package: Path, profile: str, records_folder: str | None, evidence: bool, **engine: Any) -> None:
     """Take PACKAGE to a measured verdict.
 
     Checks it, serves it on a free loopback port, compares golden rows, loads it step by step, judges slo.yaml.

@@ -116,7 +116,7 @@ def _walk(theirs: Any, ours: Any, path: str) -> Iterator[str]:
     elif _are_records(theirs) and _are_records(ours) and len(theirs) == len(ours):
         for old, new in zip(theirs, ours, strict=True):
             yield from _walk(old, new, f"{path}/*")
-    elif path == "/extensions":
+    elif path.endswith("/extensions"):
         yield from (f"{path} `{name}` missing" for name in theirs if name not in ours)
         yield from (f"{path} `{name}` added" for name in ours if name not in theirs)
     elif isinstance(theirs, dict | list) and not isinstance(ours, type(theirs)):

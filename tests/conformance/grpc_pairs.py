@@ -57,7 +57,12 @@ def _read(method: str, raw: bytes) -> Any:
     if method.startswith(HEALTH):
         return {"base64": base64.b64encode(raw).decode()}
     message = getattr(pb, f"{method.rpartition('/')[2]}Response").FromString(raw)
-    return mask(json_format.MessageToDict(message, preserving_proto_field_name=True))
+    # A time of 0 ns would vanish, and with it the place that is masked.
+    zeros = method.endswith("ModelStatistics")
+    document = json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=zeros
+    )
+    return mask(document)
 
 
 def save_pairs(pairs: list[GrpcPair]) -> None:

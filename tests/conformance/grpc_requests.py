@@ -52,6 +52,8 @@ def about() -> Iterator[Call]:
         yield call(
             f"about/model-version-{version}", "G1", pb.ModelMetadataRequest(name="plain", version=version)
         )
+    plain = request("plain", ("x", "INT64", [2, 2]), raw=[struct.pack("<4q", 1, 2, 3, 4)])
+    yield call("about/first-use", "G4 no batch dimension", plain)
     yield call("about/statistics", "G3, S1", pb.ModelStatisticsRequest(name="plain"))
     yield call("about/statistics-unknown", "G3, S1", pb.ModelStatisticsRequest(name="nobody"))
     yield call("about/index", "G3, R1", pb.RepositoryIndexRequest())

@@ -1,7 +1,10 @@
 //! `/openapi.json`: what this server serves, in `OpenAPI` 3.1. The routes that are the same everywhere stand in
 //! `openapi.json` beside this file; what each model takes and gives is added from its signature.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
+use seatrial_features::{Feature, FieldType, Missing, Spec};
 use seatrial_types::{DataType, Dim, Signature, TensorSpec};
 use serde_json::{Map, Value, json};
 
@@ -31,8 +34,12 @@ pub(super) fn document<'a>(models: impl Iterator<Item = &'a Model>) -> Bytes {
     let mut names = Vec::new();
     for model in models {
         let key = key(&model.id.name, &model.id.version);
-        let signature = &model.config.signature;
-        insert(&mut document, "/components/schemas", format!("{key}.request"), request(&key, signature));
+        insert(
+            &mut document,
+            "/components/schemas",
+            format!("{key}.request"),
+            request(&model.config.signature),
+        );
         insert(&mut document, "/components/schemas", format!("{key}.response"), response(model));
         let name = escape(&model.id.name);
         let version = escape(&model.id.version);
@@ -41,6 +48,20 @@ pub(super) fn document<'a>(models: impl Iterator<Item = &'a Model>) -> Bytes {
             (format!("/v2/models/{name}/versions/{version}/infer"), format!("infer.{key}")),
         ] {
             insert(&mut document, "/paths", path, json!({"post": operation(&id, model, &key)}));
+        }
+        if let Some(features) = &model.config.features {
+            insert(
+                &mut document,
+                "/components/schemas",
+                format!("{key}.instances"),
+                instances(&features.spec),
+            );
+            for (path, id) in [
+                (format!("/v1/models/{name}:predict"), format!("predict.{}", key_part(&model.id.name))),
+                (format!("/v1/models/{name}/versions/{version}:predict"), format!("predict.{key}")),
+            ] {
+                insert(&mut document, "/paths", path, json!({"post": prediction(&id, model, &key)}));
+            }
         }
         names.push(model.id.name.clone());
     }
@@ -80,21 +101,18 @@ fn escape(text: &str) -> String {
 fn operation(id: &str, model: &Model, key: &str) -> Value {
     let name = &model.id.name;
     let batching = &model.config.batching;
-    let mut responses = Map::new();
+    let mut responses = refusals();
     responses.insert("200".to_owned(), answered(key));
-    for (status, name) in REFUSALS {
-        responses.insert(status.to_owned(), json!({"$ref": format!("#/components/responses/{name}")}));
-    }
     json!({
         "operationId": id,
         "summary": format!("Inference with `{name}`"),
         "description": format!(
-            "Tensors as JSON, or as binary parts behind the JSON. The number of values must be the product of `shape`. \
-             Digest of the package: {}. Batching: {}",
+            "The number of values must be the product of `shape`. Tensors may stand as binary parts behind the JSON: the \
+             header `Inference-Header-Content-Length` says how many bytes are JSON, and 0 means a body that is one bare \
+             tensor. Digest of the package: {}. Batching: {}",
             model.config.digest, batching.why
         ),
         "parameters": [
-            {"$ref": "#/components/parameters/header_length"},
             {"$ref": "#/components/parameters/timeout"},
         ],
         "requestBody": {"required": true, "content": {
@@ -103,6 +121,62 @@ fn operation(id: &str, model: &Model, key: &str) -> Value {
         }},
         "responses": responses,
     })
+}
+
+fn prediction(id: &str, model: &Model, key: &str) -> Value {
+    let mut responses = refusals();
+    responses.insert(
+        "200".to_owned(),
+        json!({
+            "description": "One entry for each instance: the value of the one output, or an object by output name.",
+            "content": {"application/json": {"schema": {
+                "type": "object",
+                "required": ["predictions"],
+                "properties": {"predictions": {"type": "array"}},
+            }}},
+        }),
+    );
+    json!({
+        "operationId": id,
+        "summary": format!("Inference with `{}` from raw fields", model.id.name),
+        "parameters": [{"$ref": "#/components/parameters/timeout"}],
+        "requestBody": {"required": true, "content": {
+            "application/json": {"schema": {"$ref": format!("#/components/schemas/{key}.instances")}},
+        }},
+        "responses": responses,
+    })
+}
+
+/// Raw fields with the types that the package declares; those that may be missing may be `null`.
+fn instances(spec: &Spec) -> Value {
+    let refused = |feature: &Feature| feature.missing == Missing::Error;
+    let named = |feature: &Feature| feature.field.clone();
+    let required: BTreeSet<String> =
+        spec.features.iter().filter(|feature| refused(feature)).filter_map(named).collect();
+    let mut fields = Map::new();
+    for feature in &spec.features {
+        let (Some(field), Some(kind)) = (&feature.field, feature.kind) else { continue };
+        let declared = match (kind, feature.items) {
+            (FieldType::List, Some(items)) => json!({"type": "array", "items": {"type": items}}),
+            (FieldType::List, None) => json!({"type": "array"}),
+            (kind, _) => json!({"type": kind}),
+        };
+        let schema = if required.contains(field) { declared } else { or_null(&declared) };
+        fields.insert(field.clone(), schema);
+    }
+    json!({
+        "type": "object",
+        "required": ["instances"],
+        "properties": {"instances": {
+            "type": "array",
+            "items": {"type": "object", "properties": fields, "required": required},
+        }},
+    })
+}
+
+fn refusals() -> Map<String, Value> {
+    let refer = |name| json!({"$ref": format!("#/components/responses/{name}")});
+    REFUSALS.into_iter().map(|(status, name)| (status.to_owned(), refer(name))).collect()
 }
 
 fn answered(key: &str) -> Value {
@@ -115,13 +189,8 @@ fn answered(key: &str) -> Value {
     })
 }
 
-fn request(key: &str, signature: &Signature) -> Value {
-    let place = |n: usize| format!("#/components/schemas/{key}.request/$defs/data{n}");
-    let inputs: Vec<Value> =
-        signature.inputs.iter().enumerate().map(|(n, spec)| input(spec, &place(n))).collect();
-    let data = signature.inputs.iter().enumerate();
-    let data: Map<String, Value> =
-        data.map(|(n, spec)| (format!("data{n}"), nested(spec, &place(n)))).collect();
+fn request(signature: &Signature) -> Value {
+    let inputs: Vec<Value> = signature.inputs.iter().map(input).collect();
     let every_name: Vec<Value> =
         signature.inputs.iter().map(|spec| json!({"contains": called(&spec.name)})).collect();
     let once: Vec<Value> = signature.outputs.iter().map(|spec| at_most_once(&spec.name)).collect();
@@ -141,7 +210,6 @@ fn request(key: &str, signature: &Signature) -> Value {
             },
             "outputs": or_null(&json!({"type": "array", "items": {"anyOf": outputs}, "allOf": once})),
         },
-        "$defs": data,
     })
 }
 
@@ -157,7 +225,7 @@ fn at_most_once(name: &str) -> Value {
     json!({"contains": called(name), "minContains": 0, "maxContains": 1})
 }
 
-fn input(spec: &TensorSpec, data: &str) -> Value {
+fn input(spec: &TensorSpec) -> Value {
     json!({
         "type": "object",
         "required": ["name", "datatype", "shape", "data"],
@@ -165,7 +233,7 @@ fn input(spec: &TensorSpec, data: &str) -> Value {
             "name": {"const": spec.name},
             "datatype": {"const": spec.datatype},
             "shape": shape(&spec.shape),
-            "data": {"$ref": data},
+            "data": data(spec),
             "parameters": or_null(&json!({"$ref": "#/components/schemas/InputParameters"})),
         },
     })
@@ -202,9 +270,33 @@ fn size(dim: &Dim) -> Value {
     }
 }
 
-/// Values in one list, or in lists of lists.
-fn nested(spec: &TensorSpec, itself: &str) -> Value {
-    json!({"type": "array", "items": {"anyOf": [element(spec), {"$ref": itself}]}})
+/// Values in one list, or in lists nested as the shape is.
+fn data(spec: &TensorSpec) -> Value {
+    let flat = list(element(spec), fixed_count(&spec.shape));
+    if spec.shape.len() < 2 {
+        return flat;
+    }
+    let nested = spec.shape.iter().rev().fold(element(spec), |inner, dim| {
+        list(inner, if let Dim::Fixed(size) = dim { Some(*size) } else { None })
+    });
+    json!({"anyOf": [flat, nested]})
+}
+
+/// How many values a tensor has, where its shape leaves no choice.
+fn fixed_count(shape: &[Dim]) -> Option<usize> {
+    shape.iter().try_fold(1_usize, |product, dim| match dim {
+        Dim::Fixed(size) => product.checked_mul(*size),
+        Dim::Free { .. } => None,
+    })
+}
+
+fn list(items: Value, length: Option<usize>) -> Value {
+    let mut list = Map::from_iter([("type".to_owned(), json!("array")), ("items".to_owned(), items)]);
+    if let Some(length) = length {
+        list.insert("minItems".to_owned(), json!(length));
+        list.insert("maxItems".to_owned(), json!(length));
+    }
+    Value::Object(list)
 }
 
 /// One value. What JSON has no number for is a string.
@@ -331,5 +423,25 @@ mod tests {
         let share = element(&spec(DataType::F32, Some((0.0, 1.0))));
         assert_eq!(share, json!({"type": "number", "minimum": 0.0, "maximum": 1.0}));
         assert_eq!(element(&spec(DataType::F32, None))["anyOf"][1]["enum"][0], json!("NaN"));
+    }
+
+    #[test]
+    fn data_is_flat_or_nested_as_the_shape_is() {
+        let of = |shape| {
+            let spec =
+                TensorSpec { name: "x".into(), datatype: DataType::Bool, shape, range: None, labels: None };
+            data(&spec)
+        };
+        let free = || Dim::Free { name: "n".into(), max: None };
+        let flag = json!({"type": "boolean"});
+        let pair = json!({"type": "array", "items": flag, "minItems": 2, "maxItems": 2});
+        assert_eq!(of(vec![]), json!({"type": "array", "items": flag, "minItems": 1, "maxItems": 1}));
+        assert_eq!(of(vec![free()]), json!({"type": "array", "items": flag}));
+        let any = json!({"type": "array", "items": flag});
+        assert_eq!(
+            of(vec![free(), Dim::Fixed(2)]),
+            json!({"anyOf": [any, {"type": "array", "items": pair}]})
+        );
+        assert_eq!(of(vec![Dim::Fixed(3), Dim::Fixed(2)])["anyOf"][0]["minItems"], 6);
     }
 }

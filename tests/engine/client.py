@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,3 +102,11 @@ def metric(port: int, name: str, **labels: str) -> float:
         if series.partition("{")[0] == name and all(f'{k}="{v}"' in series for k, v in labels.items()):
             return float(value)
     return 0.0
+
+
+def wait_for(reached: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
+    """Waits until `reached` is true, and says `what` is wrong when it does not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.005)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from tests.engine import tiny
-from tests.engine.client import Connection, infer, metric, raw_request
+from tests.engine.client import Connection, infer, metric, raw_request, wait_for
 from tests.engine.conftest import Serve
 
 LONG = 800_000  # turns of the loop: about a second
@@ -16,13 +16,6 @@ def send(port: int, body: bytes) -> Connection:
     connection = Connection(port)
     connection.send(raw_request("POST", "/v2/models/spinning/infer", body))
     return connection
-
-
-def wait_for(reached: object, what: str, seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached():  # type: ignore[operator]
-        assert time.monotonic() < deadline, what
-        time.sleep(0.005)
 
 
 def queued(port: int) -> float:

@@ -39,7 +39,9 @@ def test_a_draft_is_served_as_it_was_found(drafted: Path) -> None:
     found = load_package(drafted)
     config = resolve([found], EngineOptions())
     (model,) = config["models"]
-    assert config["listen"] == {"host": "127.0.0.1", "port": 0, "port_file": None}
+    assert config["listen"] == {
+        "host": "127.0.0.1", "port": 0, "port_file": None, "grpc_port": None, "grpc_port_file": None
+    }  # fmt: skip
     assert config["runtime_library"] == str(find_runtime().library)
     assert config["io_threads"] == max(1, cpu_limit().cpus // 4)
     assert (model["name"], model["digest"]) == ("doubling", found.digest)

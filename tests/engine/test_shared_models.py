@@ -1,5 +1,5 @@
 """Every servable model of the sample folder, packed by `init` and served by one server: the raw requests of people who
-do this job, and answers equal to ONNX Runtime's own Python face, as JSON and binary, alone and eight at a time.
+do this job, and answers equal to ONNX Runtime's own Python face, as JSON, binary and gRPC, alone and eight at a time.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import grpc
 import numpy as np
 import onnxruntime
 import pytest
+import tritonclient.grpc as triton_grpc
 import tritonclient.http as triton
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.grpc import service_pb2_grpc
 
 from seatrial.check import init_package
 from seatrial.contract import Package, load_package
@@ -57,7 +61,7 @@ def packages(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.fixture(scope="session")
 def server(packages: dict[str, Package]) -> Iterator[Server]:
-    with start(resolve(list(packages.values()), EngineOptions()), timeout=120) as running:
+    with start(resolve(list(packages.values()), EngineOptions(grpc_port=0)), timeout=120) as running:
         yield running
 
 
@@ -189,6 +193,75 @@ def test_answers_are_the_same_eight_at_a_time(
     ]
     for inputs, request in zip(all_inputs, pending, strict=True):
         check(package, request.get_result(), inputs)
+
+
+@pytest.fixture(scope="module")
+def stub(server: Server) -> Iterator[Any]:
+    with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
+        yield service_pb2_grpc.GRPCInferenceServiceStub(channel)
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_raw_answers_over_grpc_equal_the_runtimes_own(
+    stub: Any, packages: dict[str, Package], name: str
+) -> None:
+    package = packages[name]
+    all_inputs = _runnable(package, cases(package, np.random.default_rng(SEED + 2), 8))
+    pending = [stub.ModelInfer.future(raw_message(inputs, package)) for inputs in all_inputs]
+    for inputs, request in zip(all_inputs, pending, strict=True):
+        check(package, triton_grpc.InferResult(request.result(timeout=20)), inputs)
+    alone = stub.ModelInfer(raw_message(all_inputs[0], package))
+    check(package, triton_grpc.InferResult(alone), all_inputs[0])
+
+
+def raw_message(inputs: dict[str, np.ndarray], package: Package) -> Any:
+    made = pb.ModelInferRequest(model_name=package.identity.name)
+    for tensor in package.signature.inputs:
+        value = inputs[tensor.name]
+        request = triton_grpc.InferInput(tensor.name, list(value.shape), tensor.datatype)
+        if tensor.datatype == "BYTES":
+            value = np.vectorize(lambda text: text.encode(), otypes=[object])(value)
+        request.set_data_from_numpy(value)
+        made.inputs.append(request._get_tensor())
+        made.raw_input_contents.append(request._get_content())
+    return made
+
+
+# The field of each type; FP16 and BF16 have none.
+FIELD = {
+    "BOOL": "bool_contents", "INT8": "int_contents", "INT16": "int_contents", "INT32": "int_contents",
+    "INT64": "int64_contents", "UINT8": "uint_contents", "UINT16": "uint_contents", "UINT32": "uint_contents",
+    "UINT64": "uint64_contents", "FP32": "fp32_contents", "FP64": "fp64_contents", "BYTES": "bytes_contents",
+}  # fmt: skip
+
+
+class TypedAnswer:
+    """Reads typed contents the way `check` reads a result."""
+
+    def __init__(self, answer: Any) -> None:
+        self._outputs = {output.name: output for output in answer.outputs}
+        assert not answer.raw_output_contents
+
+    def as_numpy(self, name: str) -> np.ndarray:
+        """The values of one output."""
+        output = self._outputs[name]
+        values = list(getattr(output.contents, FIELD[output.datatype]))
+        return np.array(values, dtype=NUMPY[output.datatype]).reshape(output.shape)
+
+
+@pytest.mark.parametrize("name", [name for name in SERVED if name not in BINARY_ONLY])
+def test_typed_answers_over_grpc_equal_the_runtimes_own(
+    stub: Any, packages: dict[str, Package], name: str
+) -> None:
+    package = packages[name]
+    for inputs in _runnable(package, cases(package, np.random.default_rng(SEED + 3), 3)):
+        made = pb.ModelInferRequest(model_name=name)
+        for tensor in package.signature.inputs:
+            value = inputs[tensor.name]
+            request = made.inputs.add(name=tensor.name, datatype=tensor.datatype, shape=value.shape)
+            values = [v.encode() if isinstance(v, str) else v for v in value.reshape(-1).tolist()]
+            getattr(request.contents, FIELD[tensor.datatype]).extend(values)
+        check(package, TypedAnswer(stub.ModelInfer(made)), inputs)
 
 
 def _runnable(package: Package, inputs: list[dict[str, np.ndarray]]) -> list[dict[str, np.ndarray]]:

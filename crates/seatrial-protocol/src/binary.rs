@@ -14,7 +14,8 @@ use crate::{
 pub(crate) const HEADER: &str = "Inference-Header-Content-Length";
 
 /// Whether a part is what type and shape say, before anything is read from it.
-pub(crate) fn check_size(spec: &TensorSpec, shape: &[usize], size: usize) -> Checked<()> {
+/// `told` is what told the size.
+pub(crate) fn check_size(spec: &TensorSpec, shape: &[usize], size: usize, told: &str) -> Checked<()> {
     let Some(width) = spec.datatype.size() else { return Ok(()) };
     let due = count(shape).and_then(|n| n.checked_mul(width));
     if due == Some(size) {
@@ -22,7 +23,7 @@ pub(crate) fn check_size(spec: &TensorSpec, shape: &[usize], size: usize) -> Che
     }
     let due = due.map_or("more bytes than can be counted".to_owned(), |n| format!("{n} bytes"));
     Err(refuse(format!(
-        "input `{}`: {} of shape {shape:?} takes {due}, binary_data_size is {size}",
+        "input `{}`: {} of shape {shape:?} takes {due}, {told} is {size}",
         spec.name, spec.datatype
     )))
 }

@@ -130,7 +130,7 @@ impl<'s> Draft<'s> {
     }
 
     fn finish(mut self, binary: Option<Bytes>) -> Checked<InferCall> {
-        self.check_names()?;
+        check_names(&self.signature.inputs, &self.tensors, &self.unknown, self.inputs_seen)?;
         if let (None, Some((index, size))) = (&binary, self.binary.first()) {
             let name = self.signature.inputs.get(*index).map_or("", |spec| &spec.name);
             return Err(refuse(format!(
@@ -147,33 +147,6 @@ impl<'s> Draft<'s> {
         };
         let timeout = Some(parameters.timeout_us).filter(|us| *us > 0).map(Duration::from_micros);
         Ok(InferCall { id: self.id, inputs, rows, outputs, timeout, priority: parameters.priority })
-    }
-
-    fn check_names(&self) -> Checked<()> {
-        let all = &self.signature.inputs;
-        let missing: Vec<String> = (self.tensors.iter().zip(all))
-            .filter(|(tensor, _)| tensor.is_none())
-            .map(|(_, spec)| format!("`{}`", spec.name))
-            .collect();
-        if missing.is_empty() && self.unknown.is_empty() {
-            return Ok(());
-        }
-        let mut parts = Vec::new();
-        if !self.inputs_seen {
-            parts.push("no `inputs`".to_owned());
-        }
-        if !missing.is_empty() {
-            parts.push(format!(
-                "missing input{} {}",
-                s(missing.len()),
-                own_names(missing.iter().map(String::as_str))
-            ));
-        }
-        if !self.unknown.is_empty() {
-            parts.push(format!("unknown input{} {}", s(self.unknown.count()), self.unknown));
-        }
-        let takes = own_names(all.iter().map(|spec| spec.name.as_str()));
-        Err(refuse(format!("{}; the model takes {takes}", parts.join("; "))))
     }
 }
 
@@ -278,7 +251,7 @@ impl<'s, 'a> Input<'s, 'a> {
                 elements::read(&mut reader, spec, &shape)?
             }
             (None, None, Some(size)) => {
-                check_size(spec, &shape, size)?;
+                check_size(spec, &shape, size, "binary_data_size")?;
                 return Ok(Tensor { datatype: spec.datatype, shape, data: Bytes::new() });
             }
             (None, None, None) => {
@@ -299,8 +272,36 @@ impl<'s, 'a> Input<'s, 'a> {
     }
 }
 
+/// Every input is there and no other. `seen` tells whether the request had inputs at all.
+pub(crate) fn check_names(
+    all: &[TensorSpec],
+    tensors: &[Option<Tensor>],
+    unknown: &Names,
+    seen: bool,
+) -> Checked<()> {
+    let missing: Vec<&str> =
+        tensors.iter().zip(all).filter(|(tensor, _)| tensor.is_none()).map(|(_, spec)| &*spec.name).collect();
+    if missing.is_empty() && unknown.is_empty() {
+        return Ok(());
+    }
+    let mut parts = Vec::new();
+    if !seen {
+        parts.push("no `inputs`".to_owned());
+    }
+    if !missing.is_empty() {
+        let count = missing.len();
+        let quoted: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+        parts.push(format!("missing input{} {}", s(count), own_names(quoted.iter().map(String::as_str))));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("unknown input{} {unknown}", s(unknown.count())));
+    }
+    let takes = own_names(all.iter().map(|spec| spec.name.as_str()));
+    Err(refuse(format!("{}; the model takes {takes}", parts.join("; "))))
+}
+
 /// The place of a name, tried first where it most likely is.
-fn find(specs: &[TensorSpec], name: &str, expected: usize) -> Option<usize> {
+pub(crate) fn find(specs: &[TensorSpec], name: &str, expected: usize) -> Option<usize> {
     if specs.get(expected).is_some_and(|spec| spec.name == name) {
         return Some(expected);
     }
@@ -361,8 +362,14 @@ fn read_outputs(reader: &mut Reader<'_>, signature: &Signature) -> Checked<Vec<A
         }
         Ok(())
     })?;
+    unknown_outputs(specs, &unknown)?;
+    Ok(asked)
+}
+
+/// Refuses outputs that nobody knows.
+pub(crate) fn unknown_outputs(specs: &[TensorSpec], unknown: &Names) -> Checked<()> {
     if unknown.is_empty() {
-        return Ok(asked);
+        return Ok(());
     }
     let gives = own_names(specs.iter().map(|spec| spec.name.as_str()));
     Err(refuse(format!("unknown output{} {unknown}; the model gives {gives}", s(unknown.count()))))

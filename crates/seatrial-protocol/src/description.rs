@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::encode::ModelId;
 
 /// Triton's name for models that ONNX Runtime runs; its clients look at it.
-const PLATFORM: &str = "onnxruntime_onnx";
+pub(crate) const PLATFORM: &str = "onnxruntime_onnx";
 
 /// What descriptions of one model are made from.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +95,7 @@ const fn mode_name(mode: BatchMode) -> &'static str {
     }
 }
 
-fn sizes(shape: &[Dim]) -> Vec<i64> {
+pub(crate) fn sizes(shape: &[Dim]) -> Vec<i64> {
     shape
         .iter()
         .map(|dim| if let Dim::Fixed(size) = dim { i64::try_from(*size).unwrap_or(-1) } else { -1 })
@@ -118,17 +118,24 @@ pub fn model_config(model: &ModelInfo<'_>) -> Bytes {
         "model_transaction_policy": {"decoupled": false},
     });
     if let (true, Some(object)) = (batched, config.as_object_mut()) {
-        let batching = json!({"preferred_batch_size": [], "max_queue_delay_microseconds": 0});
+        let (rows, delay_us) = preferred(model.batching);
+        let batching = json!({"preferred_batch_size": rows, "max_queue_delay_microseconds": delay_us});
         object.insert("dynamic_batching".into(), batching);
     }
     body(&config)
 }
 
 /// Joined requests need a free first dimension everywhere; Triton's words have no other batching.
-fn is_batched(model: &ModelInfo<'_>) -> bool {
+pub(crate) fn is_batched(model: &ModelInfo<'_>) -> bool {
     let mut specs = model.signature.inputs.iter().chain(&model.signature.outputs);
     model.batching.mode != BatchMode::None
         && specs.all(|spec| matches!(spec.shape.first(), Some(Dim::Free { .. })))
+}
+
+/// Sizes worth waiting for and the longest wait in microseconds, where the policy has them.
+pub(crate) fn preferred(batching: &Batching) -> (&[usize], u64) {
+    let fixed = batching.preferred.as_ref();
+    fixed.map_or((&[], 0), |fixed| (&fixed.rows, fixed.max_delay_ms.saturating_mul(1000)))
 }
 
 fn tensor_config(spec: &TensorSpec, batched: bool) -> Value {
@@ -155,6 +162,17 @@ pub enum ModelState {
     Loading,
     /// It no longer takes requests.
     Unloading,
+}
+
+impl ModelState {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "READY",
+            Self::Unavailable => "UNAVAILABLE",
+            Self::Loading => "LOADING",
+            Self::Unloading => "UNLOADING",
+        }
+    }
 }
 
 /// One line of the repository index.

@@ -65,14 +65,14 @@ pub fn encode_infer(
 }
 
 /// One output on its way out.
-struct Chosen<'a> {
-    spec: &'a TensorSpec,
-    tensor: Cow<'a, Tensor>,
-    binary: bool,
+pub(crate) struct Chosen<'a> {
+    pub(crate) spec: &'a TensorSpec,
+    pub(crate) tensor: Cow<'a, Tensor>,
+    pub(crate) binary: bool,
     labels: Option<&'a [String]>,
 }
 
-fn choose<'a>(
+pub(crate) fn choose<'a>(
     signature: &'a Signature,
     call: &AnswerShape,
     outputs: &'a [Tensor],

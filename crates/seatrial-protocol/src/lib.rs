@@ -1,4 +1,4 @@
-//! Open Inference Protocol v2 over HTTP: bytes to types and back. No sockets, no threads, no clock.
+//! Open Inference Protocol v2 over HTTP and gRPC: bytes to types and back. No sockets, no threads, no clock.
 //!
 //! Rules where the protocol leaves a choice: integers take neither point nor exponent; BOOL takes `true` and `false`
 //! only; floats take the strings `"NaN"`, `"Infinity"` and `"-Infinity"` and answer with them; FP16 and BF16 in JSON
@@ -18,9 +18,12 @@ mod encode;
 mod fit;
 mod half;
 mod json;
+pub mod message;
 mod number;
 mod parameters;
 mod predictions;
+pub mod proto;
+pub mod reflection;
 mod refusal;
 mod statistics;
 mod text;

@@ -49,6 +49,12 @@ pub struct Listen {
     /// Gets the port number once the port is bound, and is removed at the end.
     #[serde(default)]
     pub port_file: Option<PathBuf>,
+    /// For gRPC: 0 takes a free port, none leaves it out.
+    #[serde(default)]
+    pub grpc_port: Option<u16>,
+    /// Gets the number of the gRPC port once it is bound, and is removed at the end.
+    #[serde(default)]
+    pub grpc_port_file: Option<PathBuf>,
 }
 
 /// What a client may ask of a connection.

@@ -10,8 +10,13 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Event<'a> {
-    /// The port is bound.
-    Listening { host: &'a str, port: u16 },
+    /// The ports are bound.
+    Listening {
+        host: &'a str,
+        port: u16,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grpc_port: Option<u16>,
+    },
     /// Every model is loaded and warmed up.
     Ready { seconds: f64, models: Vec<Loaded> },
     /// The end that was asked for.
@@ -61,8 +66,12 @@ mod tests {
     fn events_have_the_documented_form() {
         let text = |event: &Event<'_>| serde_json::to_string(event).unwrap();
         assert_eq!(
-            text(&Event::Listening { host: "127.0.0.1", port: 8 }),
+            text(&Event::Listening { host: "127.0.0.1", port: 8, grpc_port: None }),
             r#"{"event":"listening","host":"127.0.0.1","port":8}"#
+        );
+        assert_eq!(
+            text(&Event::Listening { host: "127.0.0.1", port: 8, grpc_port: Some(9) }),
+            r#"{"event":"listening","host":"127.0.0.1","port":8,"grpc_port":9}"#
         );
         let costs = vec![Cost { rows: 2, length: 16, ms: 1.5 }];
         let models = vec![Loaded { name: "m".to_owned(), load_s: 0.5, warmup_s: 0.25, costs }];

@@ -16,7 +16,10 @@ use tokio::{runtime, sync::mpsc};
 use crate::{
     asks::{self, Ask},
     config::{Config, Listen},
-    door::{Door, listener},
+    door::{
+        Door,
+        listener::{self, Listeners},
+    },
     drain::Stage,
     events::{Event, Loaded, tell},
     executors::{self, Load},
@@ -104,13 +107,15 @@ fn serve(
     check_files(config)?;
     let control = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| no_thread(&e))?;
     let (door, models) = assemble(config)?;
-    let (listener, address) = bind(&config.listen)?;
-    let host = address.ip().to_string();
-    let _port_file =
-        config.listen.port_file.clone().map(|path| PortFile::write(path, address.port())).transpose()?;
-    tell(&Event::Listening { host: &host, port: address.port() });
-    let io_threads = start_io(config, &listener, &door)?;
-    drop(listener);
+    let Listen { host, port, grpc_port, .. } = &config.listen;
+    let (http, address) = bind(host, *port)?;
+    let grpc = grpc_port.map(|port| bind(host, port)).transpose()?;
+    let (grpc, grpc_port) = grpc.map(|(listener, address)| (listener, address.port())).unzip();
+    let _port_files = PortFile::write_all(&config.listen, address.port(), grpc_port)?;
+    tell(&Event::Listening { host: &address.ip().to_string(), port: address.port(), grpc_port });
+    let listeners = Listeners { http, grpc };
+    let io_threads = start_io(config, &listeners, &door)?;
+    drop(listeners);
     let loads = executors::start(&models, loader).map_err(|e| no_thread(&e))?;
     let ended = control.block_on(govern(config, &door, &models, (loads, &mut asks, started)));
     control.shutdown_background();
@@ -243,9 +248,8 @@ fn assemble(config: &Config) -> Result<(Arc<Door>, Vec<Arc<Model>>), Refusal> {
     Ok((Arc::new(door), models))
 }
 
-fn bind(listen: &Listen) -> Result<(TcpListener, SocketAddr), Refusal> {
-    let Listen { host, port, .. } = listen;
-    let bound = listener::bind(host, *port).and_then(|l| l.local_addr().map(|address| (l, address)));
+fn bind(host: &str, port: u16) -> Result<(TcpListener, SocketAddr), Refusal> {
+    let bound = listener::bind(host, port).and_then(|l| l.local_addr().map(|address| (l, address)));
     bound.map_err(|e| match e.kind() {
         io::ErrorKind::AddrInUse => Refusal::missing(
             format!("port `{port}` of `{host}` is taken by another process"),
@@ -264,13 +268,13 @@ fn bind(listen: &Listen) -> Result<(TcpListener, SocketAddr), Refusal> {
 
 fn start_io(
     config: &Config,
-    listener: &TcpListener,
+    listeners: &Listeners,
     door: &Arc<Door>,
 ) -> Result<Vec<thread::JoinHandle<()>>, Refusal> {
     door.expect_listeners(config.io_threads);
     (0..config.io_threads)
         .map(|n| {
-            let listener = listener.try_clone()?;
+            let listeners = listeners.try_clone()?;
             let door = door.clone();
             let runtime = runtime::Builder::new_current_thread()
                 .enable_io()
@@ -278,7 +282,7 @@ fn start_io(
                 .max_blocking_threads(HELPERS)
                 .build()?;
             thread::Builder::new().name(format!("seatrial-io-{n}")).spawn(move || {
-                runtime.block_on(listener::run(listener, door));
+                runtime.block_on(listener::run(listeners, door));
                 runtime.shutdown_background();
             })
         })
@@ -305,6 +309,13 @@ fn raise_descriptor_limit() {
 struct PortFile(PathBuf);
 
 impl PortFile {
+    /// The files that were asked for.
+    fn write_all(listen: &Listen, port: u16, grpc_port: Option<u16>) -> Result<Vec<Self>, Refusal> {
+        let http = listen.port_file.clone().map(|path| (path, port));
+        let grpc = listen.grpc_port_file.clone().zip(grpc_port);
+        [http, grpc].into_iter().flatten().map(|(path, port)| Self::write(path, port)).collect()
+    }
+
     /// Writes beside it and renames, so that a reader never sees half of it.
     fn write(path: PathBuf, port: u16) -> Result<Self, Refusal> {
         let mut draft = path.clone().into_os_string();

@@ -28,6 +28,12 @@ __all__ = ["command"]
     "--port-file", type=click.Path(path_type=Path), help="File that gets the port once it is bound."
 )
 @click.option(
+    "--grpc-port", type=click.IntRange(0, 65535), help="Port for gRPC, 0 for a free one; none unless given."
+)
+@click.option(
+    "--grpc-port-file", type=click.Path(path_type=Path), help="File that gets the gRPC port once it is bound."
+)
+@click.option(
     "--executors", type=click.IntRange(1, 1024), help="Sessions of each model that run side by side."
 )
 @click.option("--threads", type=click.IntRange(1, 1024), help="Threads of each session.")
@@ -37,7 +43,7 @@ __all__ = ["command"]
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the resolved configuration and start nothing.")
 def command(packages: tuple[Path, ...], dry_run: bool, **options: Any) -> None:
-    """Serve packages over HTTP with the Open Inference Protocol until SIGTERM or Ctrl-C."""
+    """Serve packages over HTTP, and gRPC if asked, with the Open Inference Protocol until SIGTERM or Ctrl-C."""
     from seatrial.engine import EngineOptions, resolve
 
     config = resolve([_sound(path) for path in packages], EngineOptions(**options))
@@ -68,6 +74,8 @@ def _serve(config: dict[str, Any]) -> int:
     try:
         server.wait_listening()
         click.echo(f"listening on http://{_address(server.host)}:{server.port}", err=True)
+        if server.grpc_port is not None:
+            click.echo(f"listening on grpc://{_address(server.host)}:{server.grpc_port}", err=True)
         ready = server.wait_ready()
         names = ", ".join(model["name"] for model in ready.models)
         click.echo(f"ready after {ready.seconds:.2f} s: {names}", err=True)

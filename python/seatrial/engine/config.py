@@ -30,6 +30,8 @@ class EngineOptions:
     host: str | None = None
     port: int = 0
     port_file: Path | None = None
+    grpc_port: int | None = None
+    grpc_port_file: Path | None = None
     executors: int | None = None
     threads: int | None = None
     runtime: str | None = None
@@ -42,13 +44,16 @@ def resolve(packages: Sequence[Package], options: EngineOptions) -> dict[str, An
     if not packages:
         raise UsageError("no package was named", hint="`seatrial serve PACKAGE` takes one or more")
     _require_distinct(packages)
+    if options.grpc_port_file is not None and options.grpc_port is None:
+        raise UsageError("`--grpc-port-file` needs `--grpc-port`", hint="`--grpc-port 0` takes a free port")
     limit = cpu_limit()
-    port_file = options.port_file
     return {
         "listen": {
             "host": settings.resolve("host", options.host),
             "port": options.port,
-            "port_file": str(port_file.absolute()) if port_file is not None else None,
+            "port_file": _absolute(options.port_file),
+            "grpc_port": options.grpc_port,
+            "grpc_port_file": _absolute(options.grpc_port_file),
         },
         "io_threads": max(1, limit.cpus // CPUS_PER_IO_THREAD),
         "runtime_library": str(find_runtime(options.runtime).library),
@@ -64,6 +69,10 @@ def resolve(packages: Sequence[Package], options: EngineOptions) -> dict[str, An
         "drain": {"grace_ms": options.grace_ms, "timeout_ms": options.drain_timeout_ms},
         "models": [_model(package, options, limit) for package in packages],
     }
+
+
+def _absolute(path: Path | None) -> str | None:
+    return str(path.absolute()) if path is not None else None
 
 
 def _require_distinct(packages: Sequence[Package]) -> None:

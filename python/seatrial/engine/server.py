@@ -75,6 +75,12 @@ class Server:
         return int(self._need_listening()["port"])
 
     @property
+    def grpc_port(self) -> int | None:
+        """The port for gRPC, or None when the server has none."""
+        port = self._need_listening().get("grpc_port")
+        return None if port is None else int(port)
+
+    @property
     def returncode(self) -> int | None:
         """The exit code, or None while the server runs."""
         return self._process.poll()

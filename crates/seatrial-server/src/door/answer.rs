@@ -1,15 +1,17 @@
-//! Answers: the one place where codes become HTTP statuses, and the body type handed to the HTTP library.
+//! Answers: the one place where codes become statuses of HTTP and of gRPC, and the body type handed to the HTTP library.
 
 use std::{
     convert::Infallible,
+    fmt::Write as _,
     pin::Pin,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::{
-    Response, StatusCode,
+    HeaderMap, Response, StatusCode,
     header::{ACCEPT_ENCODING, ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER},
 };
 use seatrial_protocol::{codings, error_body};
@@ -17,6 +19,16 @@ use seatrial_types::{Code, Error};
 
 /// The precise form of `Retry-After`, which only has whole seconds.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+
+pub(crate) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+
+/// When gRPC's own libraries try again, where they were told to.
+const GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+
+/// Our own code, which is finer than gRPC's.
+const CODE: HeaderName = HeaderName::from_static("seatrial-code");
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -64,12 +76,48 @@ pub(crate) fn refusal(error: &Error) -> Response<Whole> {
         response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(codings::TAKEN));
     }
     if let Some(wait) = error.retry_after {
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
-        response.headers_mut().insert(RETRY_AFTER, seconds.max(1).into());
-        response.headers_mut().insert(RETRY_AFTER_MS, millis.into());
+        say_when(wait, response.headers_mut());
     }
     response
+}
+
+/// When to come back. Gives the milliseconds.
+fn say_when(wait: Duration, headers: &mut HeaderMap) -> u64 {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+    headers.insert(RETRY_AFTER, seconds.max(1).into());
+    headers.insert(RETRY_AFTER_MS, millis.into());
+    millis
+}
+
+/// What tells over gRPC how a call failed: in its trailers, or in its header when there is nothing else.
+pub(crate) fn grpc_refusal(error: &Error, headers: &mut HeaderMap) {
+    headers.insert(GRPC_STATUS, grpc_status_of(error.code).into());
+    if let Ok(text) = HeaderValue::try_from(grpc_text(&error.message)) {
+        headers.insert(GRPC_MESSAGE, text);
+    }
+    headers.insert(CODE, HeaderValue::from_static(error.code.as_str()));
+    if matches!(error.code, Code::UnsupportedMediaType | Code::Unimplemented) {
+        headers.insert(GRPC_ACCEPT_ENCODING, HeaderValue::from_static("identity,gzip,deflate"));
+    }
+    if let Some(wait) = error.retry_after {
+        let millis = say_when(wait, headers);
+        headers.insert(GRPC_RETRY_PUSHBACK, millis.into());
+    }
+}
+
+/// A message as gRPC writes it: printable ASCII without `%`, everything else as `%` and two hex digits.
+fn grpc_text(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    for byte in message.bytes() {
+        if (b' '..=b'~').contains(&byte) && byte != b'%' {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
 }
 
 /// The answer to a method that the route does not take.
@@ -100,11 +148,46 @@ pub(crate) fn status_of(code: Code) -> StatusCode {
     }
 }
 
+/// The gRPC status of a code. A message over the limit is what gRPC's own libraries call an exhausted resource.
+pub(crate) const fn grpc_status_of(code: Code) -> u16 {
+    match code {
+        Code::Cancelled => 1,
+        Code::InvalidArgument => 3,
+        Code::DeadlineExceeded | Code::RequestTimeout => 4,
+        Code::NotFound => 5,
+        Code::ResourceExhausted | Code::PayloadTooLarge => 8,
+        Code::MethodNotAllowed | Code::UnsupportedMediaType | Code::Unimplemented => 12,
+        Code::Internal => 13,
+        Code::Unavailable => 14,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+
+    #[test]
+    fn a_grpc_refusal_has_status_text_and_when_to_come_back() {
+        let error =
+            Error::new(Code::ResourceExhausted, "100 % full \u{1f600}").retry_after(Duration::from_millis(3));
+        let mut headers = HeaderMap::new();
+        grpc_refusal(&error, &mut headers);
+        let text = |name: &str| headers[name].to_str().unwrap();
+        assert_eq!(text("grpc-status"), "8");
+        assert_eq!(text("grpc-message"), "100 %25 full %F0%9F%98%80");
+        assert_eq!((text("retry-after-ms"), text("grpc-retry-pushback-ms")), ("3", "3"));
+        assert_eq!(text("seatrial-code"), "resource_exhausted");
+    }
+
+    #[test]
+    fn codes_keep_their_kind_over_grpc() {
+        // Equal statuses of HTTP's classes: what is the client's fault never becomes the server's.
+        for code in Code::ALL {
+            let servers = matches!(grpc_status_of(code), 13 | 14);
+            let expected = matches!(code, Code::Internal | Code::Unavailable);
+            assert_eq!(servers, expected, "{code:?}");
+        }
+    }
 
     #[test]
     fn every_code_has_a_status_of_its_own() {

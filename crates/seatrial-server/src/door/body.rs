@@ -54,7 +54,7 @@ async fn collect(limit: usize, body: &mut Incoming) -> Result<Bytes> {
 }
 
 /// The next piece of data; trailers have no meaning here.
-async fn next(body: &mut Incoming) -> Result<Option<Bytes>> {
+pub(super) async fn next(body: &mut Incoming) -> Result<Option<Bytes>> {
     loop {
         match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
             None => return Ok(None),

@@ -75,7 +75,7 @@ pub(super) fn finish(
         Err(error) => (refusal(&error), 0),
     };
     stages.mark(Stage::Encode, Instant::now());
-    on_request(headers, &mut response, model, &stages);
+    on_request(headers, response.headers_mut(), model, &stages);
     (response, Some(Inference { metrics: model.metrics.clone(), stages, rows }))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn refuse_unread(
 }
 
 /// Queues the request and waits for its reply, but not past its deadline.
-async fn execute(
+pub(super) async fn execute(
     hand: &mut InHand,
     model: &Model,
     (request, answer): (Request, oneshot::Receiver<Reply>),
@@ -227,17 +227,17 @@ fn success(answered: Answered) -> Response<Whole> {
 }
 
 /// Adds the headers that only come on request.
-fn on_request(headers: &HeaderMap, response: &mut Response<Whole>, model: &Model, stages: &Stages) {
-    let asked = |name: &HeaderName| headers.get(name).is_some_and(|v| v == "1");
+pub(super) fn on_request(asked: &HeaderMap, headers: &mut HeaderMap, model: &Model, stages: &Stages) {
+    let asked = |name: &HeaderName| asked.get(name).is_some_and(|v| v == "1");
     if asked(&STAGES)
         && let Ok(value) = HeaderValue::try_from(stage_header(stages))
     {
-        response.headers_mut().insert(STAGES, value);
+        headers.insert(STAGES, value);
     }
     if asked(&DIGEST)
         && let Ok(value) = HeaderValue::try_from(&model.config.digest)
     {
-        response.headers_mut().insert(DIGEST, value);
+        headers.insert(DIGEST, value);
     }
 }
 

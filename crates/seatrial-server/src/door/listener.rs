@@ -13,7 +13,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Door, connection, stream::Wire};
+use super::{Door, connection, grpc, stream::Wire};
 use crate::drain::Stage;
 
 /// Connections that the kernel holds for us until they are accepted.
@@ -35,22 +35,54 @@ pub(crate) fn bind(host: &str, port: u16) -> io::Result<net::TcpListener> {
     Ok(listener)
 }
 
-/// The life of one IO thread: accepts until the drain closes the door, then takes in those that the kernel has
-/// accepted for us already, and drives the connections until the drain is over.
-pub(crate) async fn run(listener: net::TcpListener, door: Arc<Door>) {
-    match TcpListener::from_std(listener) {
-        Ok(listener) => accept(&listener, &door).await,
-        Err(e) => eprintln!("the listener is lost: {e}"),
+/// What is spoken behind a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tongue {
+    Http,
+    Grpc,
+}
+
+/// The listening sockets of the server.
+pub(crate) struct Listeners {
+    /// For HTTP.
+    pub(crate) http: net::TcpListener,
+    /// For gRPC, where it is wanted.
+    pub(crate) grpc: Option<net::TcpListener>,
+}
+
+impl Listeners {
+    /// The same sockets for one more thread.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        let grpc = self.grpc.as_ref().map(net::TcpListener::try_clone).transpose()?;
+        Ok(Self { http: self.http.try_clone()?, grpc })
     }
+}
+
+/// The life of one IO thread: accepts until the drain closes the doors, then takes in those that the kernel has
+/// accepted for us already, and drives the connections until the drain is over.
+pub(crate) async fn run(listeners: Listeners, door: Arc<Door>) {
+    let grpc = async {
+        if let Some(listener) = listeners.grpc {
+            listen(listener, &door, Tongue::Grpc).await;
+        }
+    };
+    tokio::join!(listen(listeners.http, &door, Tongue::Http), grpc);
     door.listener_closed();
     door.drain.reached(Stage::Over).await;
 }
 
-async fn accept(listener: &TcpListener, door: &Arc<Door>) {
+async fn listen(listener: net::TcpListener, door: &Arc<Door>, tongue: Tongue) {
+    match TcpListener::from_std(listener) {
+        Ok(listener) => accept(&listener, door, tongue).await,
+        Err(e) => eprintln!("the listener is lost: {e}"),
+    }
+}
+
+async fn accept(listener: &TcpListener, door: &Arc<Door>, tongue: Tongue) {
     let mut stage = door.drain.watch();
     loop {
         tokio::select! {
-            accepted = listener.accept() => take(door, accepted).await,
+            accepted = listener.accept() => take(door, accepted, tongue).await,
             () = closing(&mut stage) => break,
         }
     }
@@ -58,7 +90,7 @@ async fn accept(listener: &TcpListener, door: &Arc<Door>) {
     while Instant::now() < end
         && let Ok(accepted) = timeout(NOBODY_LEFT, listener.accept()).await
     {
-        take(door, accepted).await;
+        take(door, accepted, tongue).await;
     }
 }
 
@@ -67,9 +99,9 @@ async fn closing(stage: &mut watch::Receiver<Stage>) {
     let _ = stage.wait_for(|stage| *stage >= Stage::Closing).await;
 }
 
-async fn take(door: &Arc<Door>, accepted: io::Result<(TcpStream, SocketAddr)>) {
+async fn take(door: &Arc<Door>, accepted: io::Result<(TcpStream, SocketAddr)>, tongue: Tongue) {
     match accepted {
-        Ok((stream, _)) => admit(door, stream),
+        Ok((stream, _)) => admit(door, stream, tongue),
         // The peer went before it was accepted.
         Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
         Err(_) => {
@@ -79,21 +111,31 @@ async fn take(door: &Arc<Door>, accepted: io::Result<(TcpStream, SocketAddr)>) {
     }
 }
 
-fn admit(door: &Arc<Door>, stream: TcpStream) {
+fn admit(door: &Arc<Door>, stream: TcpStream, tongue: Tongue) {
     // Without it an answer would wait for the acknowledgement of the one before. A failure only costs time.
     let _ = stream.set_nodelay(true);
-    let wire = Arc::new(Wire::new(stream));
     let door = door.clone();
-    if let Some(slot) = door.open_connection() {
-        tokio::spawn(async move {
-            connection::serve(&door, wire).await;
+    match (door.open_connection(), tongue) {
+        (Some(slot), Tongue::Http) => drop(tokio::spawn(async move {
+            connection::serve(&door, Arc::new(Wire::new(stream))).await;
             drop(slot);
-        });
-        return;
+        })),
+        (Some(slot), Tongue::Grpc) => drop(tokio::spawn(async move {
+            grpc::connection::serve(&door, stream).await;
+            drop(slot);
+        })),
+        (None, _) => refuse(door, stream, tongue),
     }
+}
+
+/// Turns away a connection for which there is no room.
+fn refuse(door: Arc<Door>, stream: TcpStream, tongue: Tongue) {
     door.metrics.refused.inc();
-    // Only so many are told why; beyond that the connection is just closed.
-    if let Ok(place) = door.refusals.clone().try_acquire_owned() {
+    // Only so many are told why; beyond that the connection is just closed, which says it all over gRPC.
+    if tongue == Tongue::Http
+        && let Ok(place) = door.refusals.clone().try_acquire_owned()
+    {
+        let wire = Wire::new(stream);
         tokio::spawn(async move {
             connection::refuse(&door, &wire).await;
             drop(place);

@@ -4,6 +4,7 @@
 mod answer;
 mod body;
 mod connection;
+mod grpc;
 mod infer;
 pub(crate) mod listener;
 mod openapi;
@@ -28,8 +29,9 @@ use hyper::{
     Request, Response,
     body::{Body as _, Incoming},
     header::{CONNECTION, HeaderValue},
-    server::conn::http1,
+    server::conn::{http1, http2},
 };
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use seatrial_metrics::Registry;
 use seatrial_types::{Result, Stage, Stages};
 use tokio::sync::{Notify, Semaphore};
@@ -58,6 +60,7 @@ pub(crate) struct Door {
     /// A listener was closed or the last connection has gone.
     emptier: Notify,
     http: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
     /// The shortest of the time-outs, which is how often a connection looks at its clock.
     tick: Duration,
     /// IO threads that still accept.
@@ -71,6 +74,30 @@ pub(crate) struct Door {
 /// Connections over the limit that are told so at the same time.
 const REFUSALS: usize = 64;
 
+/// Calls of one HTTP/2 connection at the same time. Clients hold the rest back.
+const STREAMS: u32 = 1024;
+
+/// What a client may send of a message, and of all messages, before it was read: a large message is not held up by
+/// the way to the client and back.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+fn http2_of(limits: &Limits) -> http2::Builder<TokioExecutor> {
+    let mut http2 = http2::Builder::new(TokioExecutor::new());
+    http2
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        // Cancelled calls are an everyday thing; only a flood of them is an attack.
+        .max_pending_accept_reset_streams(STREAMS as usize)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(limits.idle_timeout())
+        .keep_alive_timeout(limits.header_timeout())
+        .auto_date_header(false);
+    http2
+}
+
 /// A place among the open connections; given back when dropped.
 struct Slot(Arc<Door>);
 
@@ -80,6 +107,7 @@ impl Door {
         http.max_headers(limits.max_headers)
             .max_header_size(limits.max_header_bytes)
             .header_read_timeout(None);
+        let http2 = http2_of(&limits);
         let tick = limits.header_timeout().min(limits.body_timeout()).min(limits.idle_timeout());
         Self {
             limits,
@@ -90,6 +118,7 @@ impl Door {
             abandoned: Notify::new(),
             emptier: Notify::new(),
             http,
+            http2,
             tick,
             listeners: AtomicUsize::new(0),
             open: AtomicUsize::new(0),

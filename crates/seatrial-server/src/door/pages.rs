@@ -21,7 +21,7 @@ use super::{
 use crate::model::Model;
 
 /// The extensions of the protocol that work here; none is claimed that does not.
-const EXTENSIONS: [&str; 6] = [
+pub(super) const EXTENSIONS: [&str; 6] = [
     "binary_tensor_data",
     "classification",
     "model_configuration",
@@ -92,7 +92,7 @@ pub(super) fn model(door: &Door, name: &str, version: Option<&str>, verb: Verb) 
     let model = door.catalog.find(name, version)?;
     Ok(match verb {
         Verb::Ready => {
-            let ready = model.is_ready() && !door.drain.is_draining();
+            let ready = is_model_ready(door, model);
             answer(ready_status(ready), JSON, model_ready(&model.id, ready))
         }
         Verb::Config => json(model_config(&info(model, &[]))),
@@ -107,11 +107,17 @@ pub(super) fn model(door: &Door, name: &str, version: Option<&str>, verb: Verb) 
     })
 }
 
+/// Whether a model takes requests.
+pub(super) fn is_model_ready(door: &Door, model: &Model) -> bool {
+    model.is_ready() && !door.drain.is_draining()
+}
+
 fn ready_status(ready: bool) -> StatusCode {
     if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
-fn info<'a>(model: &'a Model, versions: &'a [String]) -> ModelInfo<'a> {
+/// What descriptions of a model are made from.
+pub(super) fn info<'a>(model: &'a Model, versions: &'a [String]) -> ModelInfo<'a> {
     let config = &model.config;
     ModelInfo {
         id: &model.id,
@@ -123,7 +129,8 @@ fn info<'a>(model: &'a Model, versions: &'a [String]) -> ModelInfo<'a> {
     }
 }
 
-fn entries(door: &Door, only_ready: bool) -> Vec<IndexEntry> {
+/// The repository index.
+pub(super) fn entries(door: &Door, only_ready: bool) -> Vec<IndexEntry> {
     let draining = door.drain.is_draining();
     let entry = |model: &Model| {
         let (state, reason) = match (model.is_ready(), draining) {
@@ -143,7 +150,8 @@ fn stats<'a>(models: impl Iterator<Item = &'a std::sync::Arc<Model>>) -> Respons
     json(model_stats(&lines))
 }
 
-fn statistics(model: &Model) -> ModelStats {
+/// What was counted of one model.
+pub(super) fn statistics(model: &Model) -> ModelStats {
     let totals = model.metrics.statistics();
     let per_request = |ns| Tally { count: totals.success.0, ns };
     ModelStats {

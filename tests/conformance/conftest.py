@@ -15,5 +15,5 @@ from tests.conformance.models import MODELS, pack_model
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("mirror")
     packages = [load_package(pack_model(model, folder)) for model in MODELS]
-    with start(resolve(packages, EngineOptions()), timeout=120) as server:
+    with start(resolve(packages, EngineOptions(grpc_port=0)), timeout=120) as server:
         yield server

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from seatrial.check import init_package
 from seatrial.cli.serve import command
-from seatrial.contract import load_package
-from seatrial.engine import EngineOptions, resolve, start
+from seatrial.engine import Repository, resolve, start
 from tests.engine.client import ask, infer
 from tests.engine.tiny import rows
 
@@ -24,8 +23,9 @@ SCRIPTS = re.findall(r"```bash\n(.*?)```", GUIDE, re.S)
 
 @pytest.fixture(scope="module")
 def port(doubling: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    package = load_package(init_package(doubling, tmp_path_factory.mktemp("guide") / "doubling"))
-    with start(resolve([package], EngineOptions()), timeout=60) as server:
+    repository = Repository((init_package(doubling, tmp_path_factory.mktemp("guide") / "doubling"),))
+    config = resolve(repository.newest(), repository.options)
+    with start(config, timeout=60, repository=repository) as server:
         yield server.port
 
 

@@ -39,7 +39,7 @@ def test_a_folder_of_ones_own_keeps_configuration_and_log(doubling: Path, tmp_pa
         pass
     written = json.loads((tmp_path / "engine/server.json").read_text())
     assert written["exit_with_parent"] is True
-    assert "model `doubling` loaded" in (tmp_path / "engine/server.log").read_text()
+    assert "model `doubling` 1.2.0 loaded" in (tmp_path / "engine/server.log").read_text()
 
 
 def refusal(config: dict[str, object]) -> EngineError:

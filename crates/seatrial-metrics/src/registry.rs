@@ -93,6 +93,18 @@ impl Registry {
         }
     }
 
+    /// Takes the series out that have all of these labels: what they tell of is gone. Handles that somebody still has
+    /// count on and are no longer shown.
+    pub fn retire(&self, labels: Labels) {
+        let mut families = self.families.write().unwrap_or_else(PoisonError::into_inner);
+        for family in families.values_mut() {
+            family.series.retain(|key, _| {
+                !labels.iter().all(|(name, value)| key.iter().any(|(n, v)| n == name && v == value))
+            });
+        }
+        families.retain(|_, family| !family.series.is_empty());
+    }
+
     /// Runs `refresh` before each exposition.
     pub fn before_render(&self, refresh: impl Fn() + Send + Sync + 'static) {
         self.refreshes.write().unwrap_or_else(PoisonError::into_inner).push(Box::new(refresh));

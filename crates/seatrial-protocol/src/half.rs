@@ -1,5 +1,22 @@
 //! The two 16-bit floats, FP16 and BF16, to and from wider ones. Rounding is to nearest, ties to even.
 
+use seatrial_types::{DataType, Tensor};
+
+/// The values of a tensor of floats; `None` for any other type.
+pub fn float_values(tensor: &Tensor) -> Option<Vec<f64>> {
+    fn each<const N: usize>(data: &[u8], value: impl Fn([u8; N]) -> f64) -> Vec<f64> {
+        data.as_chunks::<N>().0.iter().map(|bytes| value(*bytes)).collect()
+    }
+    let half = |format: Format| each(&tensor.data, |b| f64::from(format.widen(u16::from_le_bytes(b))));
+    Some(match tensor.datatype {
+        DataType::F16 => half(FP16),
+        DataType::BF16 => half(BF16),
+        DataType::F32 => each(&tensor.data, |b| f64::from(f32::from_le_bytes(b))),
+        DataType::F64 => each(&tensor.data, f64::from_le_bytes),
+        _ => return None,
+    })
+}
+
 /// Bits of exponent and fraction of FP16.
 pub(crate) const FP16: Format = Format { exponent: 5, fraction: 10 };
 /// Bits of exponent and fraction of BF16.

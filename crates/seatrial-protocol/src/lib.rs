@@ -35,5 +35,6 @@ pub use description::{
     repository_index, server_metadata,
 };
 pub use encode::{InferBody, ModelId, encode_infer};
+pub use half::float_values;
 pub use predictions::{Predicted, encode_predictions};
 pub use statistics::{BatchStats, ModelStats, Tally, model_stats};

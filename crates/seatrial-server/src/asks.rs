@@ -1,6 +1,11 @@
-//! Who may ask the server to end: SIGTERM, SIGINT, and the parent by going away.
+//! Who may ask the server to end: SIGTERM, SIGINT, and the parent by going away. The parent's answers come the same
+//! way as the news of its end: on standard input.
 
-use std::{fmt, io, thread};
+use std::{
+    fmt,
+    io::{self, BufRead},
+    thread,
+};
 
 use tokio::{
     runtime,
@@ -30,9 +35,14 @@ impl fmt::Display for Ask {
     }
 }
 
-/// Starts listening for all that may ask this process to end; for the parent only where `parent` says so.
-pub(crate) fn listen(parent: bool) -> io::Result<mpsc::Receiver<Ask>> {
+/// Lines of the parent that wait to be read.
+const LINES: usize = 4;
+
+/// Starts listening for all that may ask this process to end; for the parent only where `parent` says so. The parent's
+/// lines come with it.
+pub(crate) fn listen(parent: bool) -> io::Result<(mpsc::Receiver<Ask>, mpsc::Receiver<Vec<u8>>)> {
     let (ask, asks) = mpsc::channel(4);
+    let (line, lines) = mpsc::channel(LINES);
     let runtime = runtime::Builder::new_current_thread().enable_io().build()?;
     // Before anything is announced: from here on a signal no longer kills.
     let signals = {
@@ -45,12 +55,14 @@ pub(crate) fn listen(parent: bool) -> io::Result<mpsc::Receiver<Ask>> {
         .spawn(move || runtime.block_on(pass_on(signals, of_signals)))?;
     if parent {
         thread::Builder::new().name("seatrial-parent".to_owned()).spawn(move || {
-            // Whatever comes is of no interest; only the end is. An error is an end as well.
-            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            // An error is an end as well. Where nobody wants the lines, only the end is of interest.
+            for read in io::stdin().lock().split(b'\n').map_while(Result::ok) {
+                let _ = line.blocking_send(read);
+            }
             let _ = ask.blocking_send(Ask::ParentGone);
         })?;
     }
-    Ok(asks)
+    Ok((asks, lines))
 }
 
 async fn pass_on((mut terminate, mut interrupt): (Signal, Signal), ask: mpsc::Sender<Ask>) {

@@ -34,6 +34,12 @@ pub struct Config {
     /// pipe is the parent, and the kernel closes it however the parent dies.
     #[serde(default)]
     pub exit_with_parent: bool,
+    /// Whether the parent answers `load_wanted` on standard input. Without it nothing is loaded after the start.
+    #[serde(default)]
+    pub loads: bool,
+    /// How readiness is proved.
+    #[serde(default)]
+    pub health: Health,
     /// What is served.
     pub models: Vec<Model>,
 }
@@ -87,6 +93,36 @@ pub struct Drain {
     pub timeout_ms: u64,
 }
 
+/// How readiness is proved.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Health {
+    /// The longest time without a successful run before a golden row is sent through queue and executor.
+    pub probe_period_ms: u64,
+}
+
+/// A request and the outputs that it must give.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Golden {
+    /// The body of an infer request.
+    pub request: serde_json::Value,
+    /// Tensors in the form of the request's inputs.
+    pub outputs: Vec<serde_json::Value>,
+    /// How far a float may lie from its golden value.
+    pub tolerance: Tolerance,
+}
+
+/// A float may lie `abs + rel * |golden|` from its golden value.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerance {
+    /// For values near zero.
+    pub abs: f64,
+    /// For all others.
+    pub rel: f64,
+}
+
 /// One version of one model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,6 +162,15 @@ pub struct Model {
     /// How raw fields become inputs, where the package says so.
     #[serde(default)]
     pub features: Option<Features>,
+    /// Versions that stay loaded, the active one among them.
+    #[serde(default = "two")]
+    pub keep: usize,
+    /// Bytes of all files of the model; 0 means that of the ONNX file alone.
+    #[serde(default)]
+    pub files_bytes: u64,
+    /// Rows with known answers: a version that gives others is not served.
+    #[serde(default)]
+    pub golden: Vec<Golden>,
 }
 
 /// A feature spec and where its files are.
@@ -152,6 +197,10 @@ impl std::error::Error for ConfigError {}
 
 fn one() -> usize {
     1
+}
+
+const fn two() -> usize {
+    2
 }
 
 const fn default_measure_ms() -> u64 {
@@ -181,6 +230,18 @@ impl Default for Limits {
 impl Default for Drain {
     fn default() -> Self {
         Self { grace_ms: 0, timeout_ms: 30_000 }
+    }
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self { probe_period_ms: 1000 }
+    }
+}
+
+impl Health {
+    pub(crate) const fn period(&self) -> Duration {
+        Duration::from_millis(self.probe_period_ms)
     }
 }
 
@@ -240,6 +301,11 @@ impl Config {
         within("limits.idle_timeout_ms", limits.idle_timeout_ms, 1..=DAY_MS)?;
         within("drain.grace_ms", self.drain.grace_ms, 0..=DAY_MS)?;
         within("drain.timeout_ms", self.drain.timeout_ms, 0..=DAY_MS)?;
+        within("health.probe_period_ms", self.health.probe_period_ms, 10..=DAY_MS)?;
+        if self.loads && !self.exit_with_parent {
+            let text = "`loads` is true without `exit_with_parent`: the parent answers on standard input";
+            return Err(ConfigError(text.to_owned()));
+        }
         if self.models.is_empty() {
             return Err(ConfigError("`models` is empty: expected at least one model".to_owned()));
         }
@@ -261,6 +327,14 @@ const DAY_MS: u64 = 86_400_000;
 const HOUR_MS: u64 = 3_600_000;
 
 impl Model {
+    /// A model that the parent has resolved after the start.
+    pub(crate) fn from_parent(json: &serde_json::Value) -> Result<Self, ConfigError> {
+        let model: Self = serde_path_to_error::deserialize(json)
+            .map_err(|e| ConfigError(format!("the model is wrong at `{}`: {}", e.path(), e.inner())))?;
+        model.check("model")?;
+        Ok(model)
+    }
+
     /// How requests of different lengths are joined; only where nothing else of a row's mates changes its answer.
     pub(crate) fn padding(&self) -> Result<Option<PadPlan>, String> {
         let padding = self.batching.padding.as_ref().filter(|_| self.batching.mode == BatchMode::Full);
@@ -297,6 +371,7 @@ impl Model {
         self.padding().map_err(|e| ConfigError(format!("`{at}.batching`: {e}")))?;
         check_preferred(at, &self.batching)?;
         within(&format!("{at}.timeout_ms"), self.timeout_ms, 1..=DAY_MS)?;
+        within(&format!("{at}.keep"), self.keep, 1..=1024)?;
         check_edges(at, &self.latency_buckets_ms)
     }
 }

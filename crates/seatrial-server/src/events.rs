@@ -19,6 +19,14 @@ pub(crate) enum Event<'a> {
     },
     /// Every model is loaded and warmed up.
     Ready { seconds: f64, models: Vec<Loaded> },
+    /// The parent is to resolve a model and to answer with one line on standard input.
+    LoadWanted { id: u64, model: &'a str, version: Option<&'a str> },
+    /// A version is active that was not before.
+    Activated { model: &'a str, version: &'a str, digest: &'a str, load_s: f64, warmup_s: f64 },
+    /// A load has changed nothing.
+    LoadFailed { model: &'a str, error: &'a str },
+    /// A version's executors have ended and its memory was given back.
+    Unloaded { model: &'a str, version: &'a str, digest: &'a str },
     /// The end that was asked for.
     Drained { answered: u64, failed: u64 },
     /// The server did not start.

@@ -4,15 +4,22 @@
 #![forbid(unsafe_code)]
 
 mod asks;
+mod catalog;
 pub mod config;
 mod door;
 mod drain;
 mod events;
 mod executors;
 mod features;
+mod golden;
+mod health;
+mod memory;
 mod metrics;
 mod model;
+mod parent;
 mod pipeline;
+mod pulse;
+mod repository;
 
 pub use asks::Ask;
 pub use config::Config;

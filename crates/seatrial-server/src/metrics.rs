@@ -10,6 +10,7 @@ use std::{
 
 use hyper::StatusCode;
 use seatrial_metrics::{Counter, Gauge, Histogram, Registry, RegistryError};
+use seatrial_protocol::{IndexEntry, ModelState};
 use seatrial_types::{Stage, Stages};
 
 /// Every status that an answer of this server can have; 499 stands for clients that went before their answer.
@@ -33,7 +34,46 @@ pub(crate) struct ServerMetrics {
     pub(crate) in_flight: Arc<Gauge>,
     /// Requests that belong to no model: health, metadata, unknown paths, malformed headers.
     pub(crate) no_model: Arc<RequestCounts>,
+    /// Time of loads while the server runs.
+    pub(crate) load_seconds: Arc<Histogram>,
 }
+
+/// How a call to load a model ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadOutcome {
+    /// A new version is active.
+    Loaded,
+    /// A resident version is active that was not before.
+    Activated,
+    /// It was the active version already.
+    Unchanged,
+    /// Nothing has changed.
+    Failed,
+}
+
+impl LoadOutcome {
+    const ALL: [Self; 4] = [Self::Loaded, Self::Activated, Self::Unchanged, Self::Failed];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Loaded => "loaded",
+            Self::Activated => "activated",
+            Self::Unchanged => "unchanged",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The states of a version in the repository index.
+const STATES: [(ModelState, &str); 4] = [
+    (ModelState::Ready, "ready"),
+    (ModelState::Loading, "loading"),
+    (ModelState::Unloading, "unloading"),
+    (ModelState::Unavailable, "unavailable"),
+];
+
+/// Edges of the time to load in seconds.
+const LOAD_EDGES: [f64; 12] = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
 
 /// Answers by status, of one model or of none.
 #[derive(Debug)]
@@ -105,7 +145,39 @@ impl ServerMetrics {
                 &[],
             )?,
             no_model: Arc::new(RequestCounts::register(registry, "")?),
+            load_seconds: registry.histogram(
+                "seatrial_server_load_seconds",
+                "Time to load a new version while the server runs, warm-up included.",
+                &[],
+                &LOAD_EDGES,
+            )?,
         })
+    }
+}
+
+/// Counts a call to load. Names that no model has are counted under none.
+pub(crate) fn count_load(registry: &Registry, model: &str, outcome: LoadOutcome) {
+    if let Ok(counter) = loads(registry, model, outcome) {
+        counter.inc();
+    }
+}
+
+fn loads(registry: &Registry, model: &str, outcome: LoadOutcome) -> Result<Arc<Counter>, RegistryError> {
+    let labels = [("model", model), ("outcome", outcome.name())];
+    registry.counter("seatrial_server_loads_total", "Calls to load a version, by outcome.", &labels)
+}
+
+/// Brings the state of every version up to date.
+pub(crate) fn publish_states(registry: &Registry, index: &[IndexEntry]) {
+    for entry in index {
+        for (state, name) in STATES {
+            let labels =
+                [("model", entry.id.name.as_str()), ("version", entry.id.version.as_str()), ("state", name)];
+            let help = "1 for the state that a version is in, 0 for the others.";
+            if let Ok(gauge) = registry.gauge("seatrial_server_model_state", help, &labels) {
+                gauge.set(f64::from(u8::from(entry.state == state)));
+            }
+        }
     }
 }
 
@@ -144,6 +216,10 @@ impl ModelMetrics {
             )
         };
         let stages: Vec<_> = Stage::ALL.into_iter().map(stage).collect::<Result<_, _>>()?;
+        // A counter that begins at its first event hides that event from a rate.
+        for outcome in LoadOutcome::ALL {
+            loads(registry, name, outcome)?;
+        }
         Ok(Self {
             requests: Arc::new(RequestCounts::register(registry, name)?),
             request_seconds: registry.histogram(

@@ -1,7 +1,6 @@
-//! The models of one server: found by name and version, with their queue, state and figures.
+//! One version of one model while it is served: its queue, state and figures.
 
 use std::{
-    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -11,11 +10,17 @@ use std::{
 
 use seatrial_batching::{BatchingMetrics, Config, Policy, Queue};
 use seatrial_metrics::{Registry, RegistryError};
-use seatrial_protocol::ModelId;
+use seatrial_protocol::{IndexEntry, ModelId, ModelState};
 use seatrial_session::ExecutorMetrics;
 use seatrial_types::{Code, Error, PadPlan, Result};
 
-use crate::{config, features::Features, metrics::ModelMetrics};
+use crate::{
+    config,
+    features::Features,
+    golden::{self, Row},
+    metrics::ModelMetrics,
+    pulse::Pulse,
+};
 
 /// The fewest digits of a digest that name a version.
 const DIGEST_PREFIX: usize = 12;
@@ -36,6 +41,11 @@ pub(crate) struct Model {
     pub(crate) padding: Option<PadPlan>,
     /// Raw fields to inputs, where the package says how.
     pub(crate) features: Option<Arc<Features>>,
+    /// Requests with known answers.
+    pub(crate) golden: Vec<Row>,
+    pub(crate) pulse: Arc<Pulse>,
+    /// One more holder for each executor that has not ended.
+    pub(crate) executing: Arc<()>,
     ready: AtomicBool,
 }
 
@@ -62,7 +72,13 @@ impl Figures {
 }
 
 impl Model {
-    pub(crate) fn new(config: config::Model, figures: Figures, features: Option<Features>) -> Self {
+    /// A version that is yet to be loaded; golden rows that do not fit it are the error.
+    pub(crate) fn new(
+        config: config::Model,
+        figures: Figures,
+        features: Option<Features>,
+    ) -> std::result::Result<Self, String> {
+        let golden = golden::read(&config)?;
         // The configuration was checked as a whole when it was read.
         let padding = config.padding().ok().flatten();
         let id = ModelId { name: config.name.clone(), version: config.version.clone() };
@@ -84,7 +100,7 @@ impl Model {
         };
         let Figures { door, batches, executions } = figures;
         let queue = Arc::new(Queue::new(bounds, batches.clone(), Box::new(Instant::now)));
-        Self {
+        Ok(Self {
             config,
             id,
             queue,
@@ -93,13 +109,31 @@ impl Model {
             executions,
             padding,
             features: features.map(Arc::new),
+            golden,
+            pulse: Arc::new(Pulse::new()),
+            executing: Arc::default(),
             ready: AtomicBool::new(false),
-        }
+        })
+    }
+
+    /// What the repository index says of this version while it is resident.
+    pub(crate) fn index_entry(&self) -> IndexEntry {
+        let (state, reason) = match (self.is_ready(), self.pulse.fault()) {
+            (false, _) => (ModelState::Loading, "the model is being loaded".to_owned()),
+            (true, Some(fault)) => (ModelState::Unavailable, fault),
+            (true, None) => (ModelState::Ready, String::new()),
+        };
+        IndexEntry { id: self.id.clone(), state, reason }
     }
 
     /// Loaded and warmed up.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.load(Relaxed)
+    }
+
+    /// Ready, and nothing is known to be wrong.
+    pub(crate) fn works(&self) -> bool {
+        self.is_ready() && !self.pulse.is_faulty()
     }
 
     pub(crate) fn set_ready(&self) {
@@ -119,63 +153,10 @@ impl Model {
         Err(Error::new(Code::Unavailable, text).retry_after(Duration::from_secs(1)))
     }
 
-    fn is_version(&self, version: &str, only: bool) -> bool {
+    pub(crate) fn is_version(&self, version: &str, only: bool) -> bool {
         let digest = &self.config.digest;
         self.config.version == version
             || (version.len() >= DIGEST_PREFIX && digest.starts_with(version))
             || (only && version == FIRST)
-    }
-}
-
-/// All models, by name. Versions of a name are in the order of the configuration; the last one is the default.
-pub(crate) struct Catalog {
-    by_name: HashMap<String, Vec<Arc<Model>>>,
-}
-
-impl Catalog {
-    pub(crate) fn new(models: Vec<Arc<Model>>) -> Self {
-        let mut by_name: HashMap<String, Vec<Arc<Model>>> = HashMap::new();
-        for model in models {
-            by_name.entry(model.config.name.clone()).or_default().push(model);
-        }
-        Self { by_name }
-    }
-
-    /// Every version of every model, sorted by name.
-    pub(crate) fn all(&self) -> Vec<&Arc<Model>> {
-        let sorted: BTreeMap<_, _> = self.by_name.iter().collect();
-        sorted.into_values().flatten().collect()
-    }
-
-    pub(crate) fn all_ready(&self) -> bool {
-        self.by_name.values().flatten().all(|model| model.is_ready())
-    }
-
-    /// The versions of a name, in the order of the configuration.
-    pub(crate) fn versions(&self, name: &str) -> Result<&[Arc<Model>]> {
-        self.by_name
-            .get(name)
-            .map(Vec::as_slice)
-            .ok_or_else(|| Error::new(Code::NotFound, format!("there is no model `{name}` on this server")))
-    }
-
-    /// The version that is meant: by semantic version, by digest or its first twelve digits or more, or by `1` where
-    /// there is only one.
-    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Result<&Arc<Model>> {
-        let versions = self.versions(name)?;
-        let only = versions.len() == 1;
-        let found = match version {
-            None => versions.last(),
-            Some(version) => versions.iter().rev().find(|model| model.is_version(version, only)),
-        };
-        found.ok_or_else(|| {
-            let there: Vec<_> = versions.iter().map(|m| format!("`{}`", m.config.version)).collect();
-            let text = format!(
-                "model `{name}` has no version `{}`: expected {} or the digest",
-                version.unwrap_or_default(),
-                there.join(", ")
-            );
-            Error::new(Code::NotFound, text)
-        })
     }
 }

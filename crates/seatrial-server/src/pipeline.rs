@@ -15,6 +15,7 @@ use tokio::{runtime, sync::mpsc};
 
 use crate::{
     asks::{self, Ask},
+    catalog::Catalog,
     config::{Config, Listen},
     door::{
         Door,
@@ -24,8 +25,11 @@ use crate::{
     events::{Event, Loaded, tell},
     executors::{self, Load},
     features::Features,
-    metrics::ServerMetrics,
-    model::{Catalog, Figures, Model},
+    health,
+    metrics::{ServerMetrics, publish_states},
+    model::{Figures, Model},
+    parent::Parent,
+    repository::{Repository, Worker},
 };
 
 /// Helper threads of one IO thread, for large bodies.
@@ -81,16 +85,19 @@ pub fn run_from_file(path: &Path) -> i32 {
         Ok(asks) => asks,
         Err(e) => return refuse(&no_thread(&e)),
     };
+    let (asks, lines) = asks;
+    let parent = config.loads.then(|| Parent::new(lines));
     match executors::open_runtime(&config) {
-        Ok(loader) => serve(&config, &loader, (asks, started)),
+        Ok(loader) => serve(&config, &loader, (asks, parent, started)),
         Err(refusal) => Err(refusal),
     }
     .unwrap_or_else(|refusal| refuse(&refusal))
 }
 
-/// Runs a server with a loader of the caller's choice until it is asked to end, and returns the exit code.
+/// Runs a server with a loader of the caller's choice until it is asked to end, and returns the exit code. Nothing is
+/// loaded after the start.
 pub fn run(config: &Config, loader: &Arc<dyn Load>, asks: mpsc::Receiver<Ask>) -> i32 {
-    serve(config, loader, (asks, Instant::now())).unwrap_or_else(|refusal| refuse(&refusal))
+    serve(config, loader, (asks, None, Instant::now())).unwrap_or_else(|refusal| refuse(&refusal))
 }
 
 fn refuse(refusal: &Refusal) -> i32 {
@@ -101,12 +108,19 @@ fn refuse(refusal: &Refusal) -> i32 {
 fn serve(
     config: &Config,
     loader: &Arc<dyn Load>,
-    (mut asks, started): (mpsc::Receiver<Ask>, Instant),
+    (mut asks, parent, started): (mpsc::Receiver<Ask>, Option<Parent>, Instant),
 ) -> Result<i32, Refusal> {
     raise_descriptor_limit();
     check_files(config)?;
     let control = runtime::Builder::new_current_thread().enable_all().build().map_err(|e| no_thread(&e))?;
-    let (door, models) = assemble(config)?;
+    let (repository, calls) = match parent {
+        None => (Repository::closed(), None),
+        Some(parent) => {
+            let (repository, calls) = Repository::open();
+            (repository, Some((parent, calls)))
+        }
+    };
+    let (door, models) = assemble(config, repository)?;
     let Listen { host, port, grpc_port, .. } = &config.listen;
     let (http, address) = bind(host, *port)?;
     let grpc = grpc_port.map(|port| bind(host, port)).transpose()?;
@@ -116,8 +130,17 @@ fn serve(
     let listeners = Listeners { http, grpc };
     let io_threads = start_io(config, &listeners, &door)?;
     drop(listeners);
-    let loads = executors::start(&models, loader).map_err(|e| no_thread(&e))?;
-    let ended = control.block_on(govern(config, &door, &models, (loads, &mut asks, started)));
+    let n_models = models.len();
+    let loads = executors::start(models, loader).map_err(|e| no_thread(&e))?;
+    let work = calls.map(|(parent, calls)| {
+        Worker::new(door.clone(), loader.clone(), parent, config.latency_edges_s()).run(calls)
+    });
+    let ended = control.block_on(async {
+        tokio::spawn(sweep(door.clone()));
+        tokio::spawn(health::watch(door.clone(), config.health.period()));
+        let loading = executors::Loading::new(n_models);
+        govern(config, &door, (loading, work), (loads, &mut asks, started)).await
+    });
     control.shutdown_background();
     Ok(finish(&door, ended, io_threads))
 }
@@ -138,21 +161,23 @@ fn finish(door: &Door, ended: Ended, io_threads: Vec<thread::JoinHandle<()>>) ->
     exit_code
 }
 
-/// The life of the server between bind and end.
+/// The life of the server between bind and end. Calls to load are taken once it is ready.
 async fn govern(
     config: &Config,
     door: &Arc<Door>,
-    models: &[Arc<Model>],
+    (mut loading, mut work): (executors::Loading, Option<impl Future<Output = ()> + Send + 'static>),
     (mut loads, asks, started): (mpsc::Receiver<executors::Outcome>, &mut mpsc::Receiver<Ask>, Instant),
 ) -> Ended {
-    tokio::spawn(sweep(door.clone(), models.to_vec()));
-    let mut loading = executors::Loading::new(models);
     loop {
         tokio::select! {
-            Some(ask) = asks.recv() => return drain(config, door, models, (ask, asks)).await,
+            Some(ask) = asks.recv() => return drain(config, door, (ask, asks)).await,
             outcome = loads.recv(), if !loading.is_done() => match loading.take(outcome) {
                 Ok(None) => {}
-                Ok(Some(loaded)) => announce(loaded, started),
+                Ok(Some(loaded)) => {
+                    publish_states(&door.registry, &door.catalog.index());
+                    announce(loaded, started);
+                    work.take().map(tokio::spawn);
+                }
                 Err(refusal) => return Ended::Refused(refusal),
             },
         }
@@ -166,22 +191,17 @@ fn announce(models: Vec<Loaded>, started: Instant) {
 }
 
 /// Frees what those leave in the queues who gave up waiting, also while every executor is busy.
-async fn sweep(door: Arc<Door>, models: Vec<Arc<Model>>) {
+async fn sweep(door: Arc<Door>) {
     loop {
         door.abandoned.notified().await;
-        for model in &models {
+        for model in door.catalog.all() {
             model.queue.sweep(Instant::now());
         }
     }
 }
 
 /// Readiness first, then the doors, then the work in flight. Asked once more, it is over at once.
-async fn drain(
-    config: &Config,
-    door: &Door,
-    models: &[Arc<Model>],
-    (ask, asks): (Ask, &mut mpsc::Receiver<Ask>),
-) -> Ended {
+async fn drain(config: &Config, door: &Door, (ask, asks): (Ask, &mut mpsc::Receiver<Ask>)) -> Ended {
     eprintln!("draining: {ask}");
     door.drain.advance(Stage::Leaving);
     // Nobody is left to send traffic elsewhere when the parent has gone.
@@ -202,7 +222,7 @@ async fn drain(
         // Counted before the IO threads let go of them.
         door.drain.note_unanswered(door.in_flight() as u64);
     }
-    for model in models {
+    for model in door.catalog.all() {
         model.queue.close();
     }
     door.drain.advance(Stage::Over);
@@ -232,7 +252,7 @@ fn check_files(config: &Config) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn assemble(config: &Config) -> Result<(Arc<Door>, Vec<Arc<Model>>), Refusal> {
+fn assemble(config: &Config, repository: Repository) -> Result<(Arc<Door>, Vec<Arc<Model>>), Refusal> {
     let registry = Registry::new();
     register_process(&registry)?;
     let metrics = ServerMetrics::register(&registry)?;
@@ -241,10 +261,12 @@ fn assemble(config: &Config) -> Result<(Arc<Door>, Vec<Arc<Model>>), Refusal> {
     for model in &config.models {
         let figures = Figures::register(&registry, model, &edges)?;
         let features = Features::load(&registry, model)?;
-        models.push(Arc::new(Model::new(model.clone(), figures, features)));
+        let named = |why| format!("model `{}` cannot be served: {why}", model.name);
+        let made = Model::new(model.clone(), figures, features).map_err(|why| Refusal::wrong(named(why)))?;
+        models.push(Arc::new(made));
     }
     let catalog = Catalog::new(models.clone());
-    let door = Door::new(config.limits.clone(), catalog, registry, metrics);
+    let door = Door::new(config.limits.clone(), (catalog, repository), registry, metrics);
     Ok((Arc::new(door), models))
 }
 

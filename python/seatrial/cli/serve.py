@@ -14,12 +14,17 @@ from seatrial.errors import ContractError, EngineError
 
 if TYPE_CHECKING:
     from seatrial.contract import Package
+    from seatrial.engine import Repository
 
 __all__ = ["command"]
 
 
 @click.command("serve", short_help="Serve packages over HTTP until SIGTERM or Ctrl-C.")
-@click.argument("packages", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PACKAGE...")
+@click.argument("packages", nargs=-1, type=click.Path(path_type=Path), metavar="[PACKAGE...]")
+@click.option(
+    "--repository", "folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR",
+    help="Folder of packages that may be loaded while the server runs.",
+)  # fmt: skip
 @click.option("--host", help="Address to bind; the setting `host`, 127.0.0.1, unless given.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free port."
@@ -42,15 +47,19 @@ __all__ = ["command"]
     help="How long the port stays open after readiness has turned false.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print the resolved configuration and start nothing.")
-def command(packages: tuple[Path, ...], dry_run: bool, **options: Any) -> None:
-    """Serve packages over HTTP, and gRPC if asked, with the Open Inference Protocol until SIGTERM or Ctrl-C."""
-    from seatrial.engine import EngineOptions, resolve
+def command(packages: tuple[Path, ...], folder: Path | None, dry_run: bool, **options: Any) -> None:
+    """Serve packages over HTTP, and gRPC if asked, with the Open Inference Protocol until SIGTERM or Ctrl-C.
 
-    config = resolve([_sound(path) for path in packages], EngineOptions(**options))
+    Without a package the newest version of each model in the repository is served.
+    """
+    from seatrial.engine import EngineOptions, Repository, resolve
+
+    repository = Repository(packages, folder, EngineOptions(**options), _sound)
+    config = resolve(repository.newest(), repository.options)
     if dry_run:
         click.echo(json.dumps(config, indent=2))
     else:
-        sys.exit(_serve(config))
+        sys.exit(_serve(config, repository))
 
 
 def _sound(path: Path) -> Package:
@@ -66,11 +75,11 @@ def _sound(path: Path) -> Package:
     return package
 
 
-def _serve(config: dict[str, Any]) -> int:
+def _serve(config: dict[str, Any], repository: Repository) -> int:
     from seatrial.engine import Server
 
     signal.signal(signal.SIGTERM, _interrupt)
-    server = Server(config)
+    server = Server(config, repository=repository, on_change=_tell)
     try:
         server.wait_listening()
         click.echo(f"listening on http://{_address(server.host)}:{server.port}", err=True)
@@ -103,6 +112,16 @@ def _drain(server: Any) -> int:
             err=True,
         )
     return int(code)
+
+
+def _tell(event: dict[str, Any]) -> None:
+    match event:
+        case {"event": "activated", "model": model, "version": version, "digest": digest}:
+            click.echo(f"active: {model} {version} ({digest[:12]})", err=True)
+        case {"event": "load_failed", "model": model, "error": error}:
+            click.echo(f"not loaded: {model}: {error}", err=True)
+        case {"event": "unloaded", "model": model, "version": version, "digest": digest}:
+            click.echo(f"unloaded: {model} {version} ({digest[:12]})", err=True)
 
 
 def _interrupt(_number: int, _frame: Any) -> NoReturn:

@@ -9,32 +9,39 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seatrial.engine.config import EngineOptions, resolve
+    from seatrial.engine.config import EngineOptions, resolve, resolve_model
     from seatrial.engine.cpu import CpuLimit, cpu_limit
+    from seatrial.engine.repository import NoPackageError, Repository
     from seatrial.engine.runtime import Runtime, find_runtime
     from seatrial.engine.server import Ready, Server, start
 
 __all__ = [
     "CpuLimit",
     "EngineOptions",
+    "NoPackageError",
     "Ready",
+    "Repository",
     "Runtime",
     "Server",
     "cpu_limit",
     "find_runtime",
     "resolve",
+    "resolve_model",
     "start",
 ]
 
 _HOME = {
     "CpuLimit": "cpu",
     "EngineOptions": "config",
+    "NoPackageError": "repository",
     "Ready": "server",
+    "Repository": "repository",
     "Runtime": "runtime",
     "Server": "server",
     "cpu_limit": "cpu",
     "find_runtime": "runtime",
     "resolve": "config",
+    "resolve_model": "config",
     "start": "server",
 }
 

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seatrial import settings
-from seatrial.contract import Package, resolve_features
+from seatrial.contract import Golden, Package, SampleTensor, read_golden, resolve_features
 from seatrial.engine.cpu import CpuLimit, cpu_limit
 from seatrial.engine.runtime import find_runtime
 from seatrial.errors import UsageError
 
-__all__ = ["EngineOptions", "resolve"]
+__all__ = ["EngineOptions", "resolve", "resolve_model"]
 
 # One thread that reads and writes sockets serves as many executor threads without being the narrow place.
 CPUS_PER_IO_THREAD = 4
+
+# Enough to prove that a version computes what it should, few enough to cost nothing at each load.
+GOLDEN_ROWS = 4
+GOLDEN_BYTES = 256 << 10
 
 LATENCY_EDGES_MS = (
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,
@@ -46,7 +52,6 @@ def resolve(packages: Sequence[Package], options: EngineOptions) -> dict[str, An
     _require_distinct(packages)
     if options.grpc_port_file is not None and options.grpc_port is None:
         raise UsageError("`--grpc-port-file` needs `--grpc-port`", hint="`--grpc-port 0` takes a free port")
-    limit = cpu_limit()
     return {
         "listen": {
             "host": settings.resolve("host", options.host),
@@ -55,7 +60,7 @@ def resolve(packages: Sequence[Package], options: EngineOptions) -> dict[str, An
             "grpc_port": options.grpc_port,
             "grpc_port_file": _absolute(options.grpc_port_file),
         },
-        "io_threads": max(1, limit.cpus // CPUS_PER_IO_THREAD),
+        "io_threads": max(1, cpu_limit().cpus // CPUS_PER_IO_THREAD),
         "runtime_library": str(find_runtime(options.runtime).library),
         "limits": {
             "max_body_bytes": max(p.serving.limits.max_body.bytes for p in packages),
@@ -67,7 +72,7 @@ def resolve(packages: Sequence[Package], options: EngineOptions) -> dict[str, An
             "idle_timeout_ms": 75_000,
         },
         "drain": {"grace_ms": options.grace_ms, "timeout_ms": options.drain_timeout_ms},
-        "models": [_model(package, options, limit) for package in packages],
+        "models": [resolve_model(package, options) for package in packages],
     }
 
 
@@ -87,9 +92,10 @@ def _require_distinct(packages: Sequence[Package]) -> None:
         seen[key] = package
 
 
-def _model(package: Package, options: EngineOptions, limit: CpuLimit) -> dict[str, Any]:
+def resolve_model(package: Package, options: EngineOptions) -> dict[str, Any]:
+    """The part of the configuration that names one package."""
     serving = package.serving
-    executors, threads = _threads(package, options, limit)
+    executors, threads = _threads(package, options, cpu_limit())
     return {
         "name": package.identity.name,
         "version": str(package.identity.version),
@@ -105,6 +111,11 @@ def _model(package: Package, options: EngineOptions, limit: CpuLimit) -> dict[st
         "timeout_ms": max(1, round(serving.timeout.ms)),
         "latency_buckets_ms": _edges(package),
         **_features(package),
+        "keep": serving.versions.keep,
+        "files_bytes": sum(
+            file.stat().st_size for file in package.model_file.parent.rglob("*") if file.is_file()
+        ),
+        "golden": list(itertools.islice(_golden(package), GOLDEN_ROWS)),
     }
 
 
@@ -114,6 +125,27 @@ def _features(package: Package) -> dict[str, Any]:
         return {}
     spec = resolve_features(package.features, package.signature)
     return {"features": {"folder": str(package.root), "spec": spec}}
+
+
+def _golden(package: Package) -> Iterator[dict[str, Any]]:
+    """The golden rows that are small and that JSON holds without an encoding of ours."""
+    for golden in read_golden(package.root) if package.golden_file else ():
+        row = {
+            "request": {"inputs": [_tensor(t) for t in golden.request.inputs]},
+            "outputs": [_tensor(t) for t in golden.outputs],
+            "tolerance": golden.tolerance.model_dump(),
+        }
+        if len(json.dumps(row)) <= GOLDEN_BYTES and not _has_base64(golden):
+            yield row
+
+
+def _tensor(tensor: SampleTensor) -> dict[str, Any]:
+    return {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape, "data": tensor.data}
+
+
+def _has_base64(golden: Golden) -> bool:
+    tensors = (*golden.request.inputs, *golden.outputs)
+    return any(t.datatype == "BYTES" and '{"base64"' in json.dumps(t.data) for t in tensors)
 
 
 def _threads(package: Package, options: EngineOptions, limit: CpuLimit) -> tuple[int, int]:

@@ -1,11 +1,13 @@
 """The server as a child process: started with one resolved file, watched through its events, ended with its handle.
 
 The child holds the reading end of a pipe whose writing end lives in this process. However this process dies, the
-kernel closes the pipe and the child ends; no handler has to run for that.
+kernel closes the pipe and the child ends; no handler has to run for that. The same pipe carries the answers when the
+server wants a model: it reads no packages, so it asks for the resolved configuration of one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -22,12 +24,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from seatrial.errors import EngineError
+from seatrial.engine.repository import NoPackageError, Repository
+from seatrial.errors import EngineError, SeatrialError
 
 __all__ = ["Ready", "Server", "start"]
 
 READY_TIMEOUT_S = 300.0
 _LOG_LINES = 15
+
+# What a running server tells of its versions: for whoever listens, not for those who wait for start and end.
+_CHANGES = ("activated", "load_failed", "unloaded")
+
+Listener = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -41,23 +49,37 @@ class Ready:
 class Server:
     """A running server. Use it as a context manager, or call `stop`."""
 
-    def __init__(self, config: Mapping[str, Any], folder: Path | None = None) -> None:
-        """Starts the process. Its files go to `folder`, or to a temporary one that is removed at the end."""
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        folder: Path | None = None,
+        repository: Repository | None = None,
+        on_change: Listener | None = None,
+    ) -> None:
+        """Starts the process. Its files go to `folder`, or to a temporary one that is removed at the end.
+
+        With a `repository` the server may load its packages while it runs; `on_change` hears of it on a thread.
+        """
         self._own_folder = Path(tempfile.mkdtemp(prefix="seatrial-")) if folder is None else None
         self.folder = self._own_folder or Path(folder or ".").absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.log = self.folder / "server.log"
-        self.config = {**config, "exit_with_parent": True}
+        self.config = {**config, "exit_with_parent": True, "loads": repository is not None}
         self.drained: dict[str, Any] | None = None
         self.ready: Ready | None = None
         self._listening: dict[str, Any] | None = None
         self._refused: dict[str, Any] | None = None
         self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._wanted: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._repository = repository
+        self._on_change = on_change
         file = self.folder / "server.json"
         file.write_text(json.dumps(self.config, indent=1))
         self._process = _spawn(file, self.log)
         self._reader = threading.Thread(target=self._read_events, name="seatrial-server-events", daemon=True)
         self._reader.start()
+        if repository is not None:
+            threading.Thread(target=self._answer_loads, name="seatrial-server-loads", daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -199,20 +221,61 @@ class Server:
             except ValueError:
                 continue
             if isinstance(event, dict):
-                self._events.put(event)
+                self._pass_on(event)
         self._events.put(None)
+        self._wanted.put(None)
+
+    def _pass_on(self, event: dict[str, Any]) -> None:
+        match event.get("event"):
+            case "load_wanted":
+                self._wanted.put(event)
+            case name if name in _CHANGES:
+                if self._on_change is not None:
+                    self._on_change(event)
+            case _:
+                self._events.put(event)
+
+    def _answer_loads(self) -> None:
+        """Resolves what the server wants, on a thread of its own: hashing a large package takes its time."""
+        stream = self._process.stdin
+        while (wanted := self._wanted.get()) is not None and stream is not None:
+            answer = {"id": wanted["id"], **self._resolved(wanted["model"], wanted["version"])}
+            try:
+                stream.write(json.dumps(answer) + "\n")
+                stream.flush()
+            except (OSError, ValueError):
+                return  # the server has gone, and whoever waits for it learns that
+
+    def _resolved(self, model: str, version: str | None) -> dict[str, Any]:
+        if self._repository is None:
+            return {"error": "nothing can be loaded here"}
+        try:
+            return {"model": self._repository.resolve(model, version)}
+        except NoPackageError as error:
+            return {"error": error.message, "missing": True}
+        except SeatrialError as error:
+            hint = f"; {error.hint}" if error.hint else ""
+            return {"error": f"{error.message}{hint}"}
+        except OSError as error:
+            return {"error": f"the package of `{model}` cannot be read: {error}"}
 
     def _close(self) -> None:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                stream.close()
+                with contextlib.suppress(BrokenPipeError):  # an answer that the server no longer takes
+                    stream.close()
         if self._own_folder is not None:
             shutil.rmtree(self._own_folder, ignore_errors=True)
 
 
-def start(config: Mapping[str, Any], folder: Path | None = None, timeout: float = READY_TIMEOUT_S) -> Server:
+def start(
+    config: Mapping[str, Any],
+    folder: Path | None = None,
+    timeout: float = READY_TIMEOUT_S,
+    repository: Repository | None = None,
+) -> Server:
     """Starts a server and waits until it is ready."""
-    server = Server(config, folder)
+    server = Server(config, folder, repository)
     try:
         server.wait_ready(timeout)
     except BaseException:

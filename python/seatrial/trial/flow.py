@@ -165,6 +165,8 @@ def _at_sea(package: Package, plan: Plan, options: TrialOptions, log: TrialLog, 
     """Everything that needs a running server."""
     config = resolve([package], options.engine)
     model = config["models"][0]
+    # The trial compares every golden row itself; a server that refused to start for one would leave no record of it.
+    model["golden"] = []
     found.environment = {
         "runtime": Path(config["runtime_library"]).name,
         "io_threads": config["io_threads"],

@@ -214,3 +214,24 @@ fn the_process_figures_are_those_of_this_process() {
     assert!((-2.0..3600.0).contains(&age), "started {age} s ago");
     drop((ballast, file));
 }
+
+#[test]
+fn retired_series_are_gone_and_others_stay() {
+    let registry = Registry::new();
+    let of = |version: &str| {
+        registry.counter("runs_total", "Runs.", &[("model", "m"), ("version", version)]).unwrap()
+    };
+    let (old, new) = (of("1"), of("2"));
+    registry.gauge("rows", "Rows.", &[("model", "m"), ("version", "1")]).unwrap().set(3.0);
+    registry.counter("all_total", "All.", &[]).unwrap().inc();
+    registry.retire(&[("model", "m"), ("version", "1")]);
+    old.inc();
+    new.inc();
+    let text = registry.render();
+    assert!(!text.contains("version=\"1\"") && !text.contains("rows"), "{text}");
+    assert!(
+        text.contains("runs_total{model=\"m\",version=\"2\"} 1\n") && text.contains("all_total 1\n"),
+        "{text}"
+    );
+    assert_eq!(of("1").get(), 0, "it begins anew");
+}

@@ -51,7 +51,7 @@ pub(super) async fn infer(
     mut stages: Stages,
 ) -> (Response<Whole>, Option<Inference>) {
     let model = match hand.door.catalog.find(name, version) {
-        Ok(model) => model.clone(),
+        Ok(model) => model,
         Err(error) => return (refusal(&error), None),
     };
     hand.requests = model.metrics.requests.clone();

@@ -42,16 +42,19 @@ use self::{
     stream::Wire,
 };
 use crate::{
+    catalog::Catalog,
     config::Limits,
     drain::Drain,
     metrics::{CLIENT_GONE, Finish, RequestCounts, ServerMetrics},
-    model::Catalog,
+    repository::Repository,
 };
 
 /// What all connections of all IO threads share.
 pub(crate) struct Door {
     pub(crate) limits: Limits,
     pub(crate) catalog: Catalog,
+    /// Where versions are loaded and unloaded.
+    pub(crate) repository: Repository,
     pub(crate) registry: Registry,
     pub(crate) metrics: ServerMetrics,
     pub(crate) drain: Drain,
@@ -102,7 +105,12 @@ fn http2_of(limits: &Limits) -> http2::Builder<TokioExecutor> {
 struct Slot(Arc<Door>);
 
 impl Door {
-    pub(crate) fn new(limits: Limits, catalog: Catalog, registry: Registry, metrics: ServerMetrics) -> Self {
+    pub(crate) fn new(
+        limits: Limits,
+        (catalog, repository): (Catalog, Repository),
+        registry: Registry,
+        metrics: ServerMetrics,
+    ) -> Self {
         let mut http = http1::Builder::new();
         http.max_headers(limits.max_headers)
             .max_header_size(limits.max_header_bytes)
@@ -112,6 +120,7 @@ impl Door {
         Self {
             limits,
             catalog,
+            repository,
             registry,
             metrics,
             drain: Drain::new(),
@@ -127,9 +136,10 @@ impl Door {
         }
     }
 
-    /// Ready means: every model is loaded and warmed up, and nobody has asked the server to leave.
+    /// Ready means: there is a model, every one is loaded, warmed up and has lately proved that it works, and nobody has
+    /// asked the server to leave.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.drain.is_draining() && self.catalog.all_ready()
+        !self.drain.is_draining() && self.catalog.is_ready()
     }
 
     pub(crate) fn expect_listeners(&self, n: usize) {
@@ -262,12 +272,20 @@ async fn respond(
 /// Everything but inference. Bodies of these routes are small by nature and are read only where one has a meaning.
 async fn page(door: &Door, route: &Route<'_>, body: &mut Incoming) -> Result<Response<Whole>> {
     match route {
-        Route::Server => Ok(pages::server()),
+        Route::Server => Ok(pages::server(door)),
         Route::Live => Ok(pages::live(door)),
         Route::Ready => Ok(pages::ready(door)),
         Route::Models => Ok(pages::models(door)),
         Route::AllStats => Ok(pages::all_stats(door)),
         Route::Index => pages::index(door, &body::read(&door.limits, body).await?),
+        Route::Load(name) => {
+            let wanted = body::read(&door.limits, body).await?;
+            pages::load(door, name, &wanted).await
+        }
+        Route::Unload(name) => {
+            let wanted = body::read(&door.limits, body).await?;
+            pages::unload(door, name, &wanted).await
+        }
         Route::Metrics => Ok(pages::metrics(door)),
         Route::OpenApi => Ok(pages::openapi(door)),
         Route::Model { name, version, verb } => pages::model(door, name, version.as_deref(), *verb),

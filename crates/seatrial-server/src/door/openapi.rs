@@ -27,9 +27,16 @@ const REFUSALS: [(&str, &str); 10] = [
     ("504", "DeadlineExceeded"),
 ];
 
+/// Paths of the frame that only servers have that can load.
+const LOADS: [&str; 2] = ["/v2/repository/models/{model}/load", "/v2/repository/models/{model}/unload"];
+
 /// The document. Versions of a name follow each other; the last one is what a path without a version means.
-pub(super) fn document<'a>(models: impl Iterator<Item = &'a Model>) -> Bytes {
+pub(super) fn document<'a>(models: impl Iterator<Item = &'a Model>, takes_loads: bool) -> Bytes {
     let mut document = serde_json::from_str(FRAME).unwrap_or(Value::Null);
+    let paths = document.pointer_mut("/paths").and_then(Value::as_object_mut);
+    if let (Some(paths), false) = (paths, takes_loads) {
+        paths.retain(|path, _| !LOADS.contains(&path.as_str()));
+    }
     set(&mut document, "/info/version", json!(env!("CARGO_PKG_VERSION")));
     let mut names = Vec::new();
     for model in models {

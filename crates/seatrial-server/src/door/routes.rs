@@ -20,6 +20,10 @@ pub(crate) enum Route<'a> {
     AllStats,
     /// `/v2/repository/index`
     Index,
+    /// `/v2/repository/models/M/load`
+    Load(Cow<'a, str>),
+    /// `/v2/repository/models/M/unload`
+    Unload(Cow<'a, str>),
     /// `/metrics`
     Metrics,
     /// `/openapi.json`
@@ -50,7 +54,10 @@ impl Route<'_> {
     /// The methods that this route takes, for the `Allow` header.
     pub(crate) const fn allow(&self) -> &'static str {
         match self {
-            Self::Model { verb: Verb::Infer | Verb::Predict, .. } | Self::Index => "POST",
+            Self::Model { verb: Verb::Infer | Verb::Predict, .. }
+            | Self::Index
+            | Self::Load(_)
+            | Self::Unload(_) => "POST",
             _ => "GET, HEAD",
         }
     }
@@ -75,6 +82,8 @@ pub(crate) fn route(path: &str) -> Result<Route<'_>> {
         ["v2", "models"] => Ok(Route::Models),
         ["v2", "models", "stats"] => Ok(Route::AllStats),
         ["v2", "repository", "index"] => Ok(Route::Index),
+        ["v2", "repository", "models", name, "load"] => Ok(Route::Load(segment(name, "model name")?)),
+        ["v2", "repository", "models", name, "unload"] => Ok(Route::Unload(segment(name, "model name")?)),
         ["metrics"] => Ok(Route::Metrics),
         ["openapi.json"] => Ok(Route::OpenApi),
         ["v2", "models", name, "versions", version, rest @ ..] => model(path, name, Some(*version), rest),
@@ -167,6 +176,8 @@ mod tests {
             ("/v2/models", Route::Models),
             ("/v2/models/stats", Route::AllStats),
             ("/v2/repository/index", Route::Index),
+            ("/v2/repository/models/e%63ho/load", Route::Load("echo".into())),
+            ("/v2/repository/models/m/unload/", Route::Unload("m".into())),
             ("/metrics", Route::Metrics),
             ("/openapi.json", Route::OpenApi),
             ("/v2/models/m", of_model("m", None, Verb::Metadata)),
@@ -199,6 +210,8 @@ mod tests {
             ("/v2/models/m/versions", Code::NotFound),
             ("/v2/models/m/versions/1/2/infer", Code::NotFound),
             ("/v2/models/m/load", Code::NotFound),
+            ("/v2/repository/models/m", Code::NotFound),
+            ("/v2/repository/models/../load", Code::InvalidArgument),
             ("/v2/models/../infer", Code::InvalidArgument),
             ("/v2/models/%2e%2e/infer", Code::InvalidArgument),
             ("/v2/models/a%2fb/infer", Code::InvalidArgument),

@@ -8,6 +8,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod health;
 mod lifecycle;
 mod patience;
 mod running;

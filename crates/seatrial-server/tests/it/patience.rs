@@ -96,7 +96,13 @@ impl Load for Costly {
     fn load(&self, _model: &config::Model) -> std::result::Result<LoadedModel, Refusal> {
         let run = |rows: usize| WarmUpRun { rows, length: 1, time: Duration::from_millis(300) * rows as u32 };
         let (load, warm_up) = (Duration::ZERO, Duration::ZERO);
-        Ok(LoadedModel { runners: vec![Box::new(Slow)], load, warm_up, costs: vec![run(1), run(8)] })
+        Ok(LoadedModel {
+            runners: vec![Box::new(Slow)],
+            load,
+            warm_up,
+            costs: vec![run(1), run(8)],
+            slowest: Duration::ZERO,
+        })
     }
 }
 

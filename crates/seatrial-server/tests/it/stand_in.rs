@@ -38,7 +38,13 @@ impl Load for StandIn {
             return Err(Refusal::missing(format!("model `{}` cannot be served: no", model.name), "none"));
         };
         let runners = (0..model.executors).map(|_| Box::new(Stand(stand)) as Box<dyn Runner>).collect();
-        Ok(LoadedModel { runners, load: self.wait, warm_up: Duration::ZERO, costs: Vec::new() })
+        Ok(LoadedModel {
+            runners,
+            load: self.wait,
+            warm_up: Duration::ZERO,
+            costs: Vec::new(),
+            slowest: Duration::ZERO,
+        })
     }
 }
 
@@ -54,6 +60,11 @@ pub struct Server {
 impl Server {
     /// Starts one with a single model `m`: FP32 rows of one in and out, up to eight together.
     pub fn start(loader: impl Load + 'static) -> Self {
+        Self::start_with(loader, "", "")
+    }
+
+    /// Starts one with more keys of the server and of the model in its configuration.
+    pub fn start_with(loader: impl Load + 'static, server_keys: &str, model_keys: &str) -> Self {
         let folder = TempDir::new().unwrap();
         let port_file = folder.path().join("port");
         let model_file = folder.path().join("m.onnx");
@@ -62,10 +73,10 @@ impl Server {
             format!(r#"{{"name": "{name}", "datatype": "FP32", "shape": [{{"name": "n"}}, 1]}}"#)
         };
         let json = format!(
-            r#"{{"listen": {{"host": "127.0.0.1", "port": 0, "port_file": "{}"}}, "runtime_library": "/none",
+            r#"{{"listen": {{"host": "127.0.0.1", "port": 0, "port_file": "{}"}}, "runtime_library": "/none", {server_keys}
             "models": [{{"name": "m", "version": "1.0.0", "digest": "{}", "model_file": "{}",
             "signature": {{"inputs": [{}], "outputs": [{}]}}, "batching": {{"mode": "full", "max_rows": 8}},
-            "queue_rows": 64, "timeout_ms": 5000}}]}}"#,
+            "queue_rows": 64, "timeout_ms": 5000{model_keys}}}]}}"#,
             port_file.display(),
             "0".repeat(64),
             model_file.display(),
@@ -95,6 +106,10 @@ impl Server {
     /// Waits for the end; gives the exit code.
     pub fn end(self) -> i32 {
         self.thread.join().unwrap()
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.get("/v2/health/ready").0 == 200
     }
 
     pub fn get(&self, path: &str) -> (u16, String) {

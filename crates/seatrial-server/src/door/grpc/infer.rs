@@ -118,7 +118,7 @@ async fn run(
     hand.door.metrics.bytes_in.add(packed.bytes.len() as u64);
     let message = open(packed, limit).await?;
     message.id().clone_into(&mut outcome.id);
-    let model = hand.door.catalog.find(message.model_name(), message.model_version())?.clone();
+    let model = hand.door.catalog.find(message.model_name(), message.model_version())?;
     outcome.model = Some(model.clone());
     hand.requests = model.metrics.requests.clone();
     model.require_ready()?;

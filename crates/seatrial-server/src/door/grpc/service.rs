@@ -49,7 +49,7 @@ pub(super) fn answer(door: &Door, question: Question, packed: Packed, coding: Co
             let asked: proto::ModelReadyRequest = read(message)?;
             // Triton's clients expect no error for a model that is not there.
             let ready =
-                find(door, &asked.name, &asked.version).is_ok_and(|model| is_model_ready(door, model));
+                find(door, &asked.name, &asked.version).is_ok_and(|model| is_model_ready(door, &model));
             frame_of(&proto::ModelReadyResponse { ready }, coding)
         }
         Question::Server => frame_of(&server(), coding),
@@ -57,11 +57,12 @@ pub(super) fn answer(door: &Door, question: Question, packed: Packed, coding: Co
             let asked: proto::ModelMetadataRequest = read(message)?;
             let model = find(door, &asked.name, &asked.version)?;
             let versions = versions(door, &asked.name)?;
-            frame_of(&model_metadata_message(&info(model, &versions)), coding)
+            frame_of(&model_metadata_message(&info(&model, &versions)), coding)
         }
         Question::Config => {
             let asked: proto::ModelConfigRequest = read(message)?;
-            frame_of(&model_config_message(&info(find(door, &asked.name, &asked.version)?, &[])), coding)
+            let model = find(door, &asked.name, &asked.version)?;
+            frame_of(&model_config_message(&info(&model, &[])), coding)
         }
         Question::Statistics => frame_of(&stats(door, &read(message)?)?, coding),
         Question::Index => {
@@ -111,12 +112,12 @@ fn server() -> proto::ServerMetadataResponse {
     proto::ServerMetadataResponse {
         name: "seatrial".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        extensions: EXTENSIONS.map(str::to_owned).to_vec(),
+        extensions: EXTENSIONS.iter().map(|&name| name.to_owned()).collect(),
     }
 }
 
 /// An empty version leaves the choice to the server.
-fn find<'a>(door: &'a Door, name: &str, version: &str) -> Result<&'a std::sync::Arc<Model>> {
+fn find(door: &Door, name: &str, version: &str) -> Result<std::sync::Arc<Model>> {
     door.catalog.find(name, Some(version).filter(|version| !version.is_empty()))
 }
 
@@ -127,10 +128,10 @@ fn versions(door: &Door, name: &str) -> Result<Vec<String>> {
 fn stats(door: &Door, asked: &proto::ModelStatisticsRequest) -> Result<proto::ModelStatisticsResponse> {
     let models = match (asked.name.as_str(), asked.version.as_str()) {
         ("", _) => door.catalog.all(),
-        (name, "") => door.catalog.versions(name)?.iter().collect(),
+        (name, "") => door.catalog.versions(name)?,
         (name, version) => vec![door.catalog.find(name, Some(version))?],
     };
-    let read: Vec<_> = models.into_iter().map(|model| (&model.id, statistics(model))).collect();
+    let read: Vec<_> = models.iter().map(|model| (&model.id, statistics(model))).collect();
     let lines: Vec<_> = read.iter().map(|(id, stats)| (*id, stats)).collect();
     Ok(model_stats_message(&lines))
 }

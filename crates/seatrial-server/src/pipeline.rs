@@ -180,6 +180,8 @@ async fn govern(
                 }
                 Err(refusal) => return Ended::Refused(refusal),
             },
+            // Nobody is left who could ask for the end.
+            else => return Ended::Forced,
         }
     }
 }
